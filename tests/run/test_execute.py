@@ -38,7 +38,7 @@ def test_the_kernel_is_this_interpreter_whatever_the_user_has_installed(toys, tm
     outputs = json.dumps(
         [cell["outputs"] for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
     )
-    assert sys.executable in outputs
+    assert json.dumps(sys.executable)[1:-1] in outputs
     assert json.dumps(str(toys.out))[1:-1] in outputs, (
         "the working directory is that of the executed notebook"
     )
