@@ -7,7 +7,7 @@ import pytest
 from saber.benchmark import write_benchmark
 from saber.images import make_backend
 from saber.images.screening import record_verdict, regenerate_rejected
-from saber.prepare import cores, prepare_saber
+from saber.prepare import prepare_saber
 from saber.validate import violations
 
 PARAMETERS = {
@@ -69,10 +69,6 @@ def test_unknown_words_name_the_valid_ones(outputs):
         prepare_saber("toy", **{**PARAMETERS, "saber_source": "internet"})
     with pytest.raises(ValueError, match="sprites"):
         prepare_saber("toy", **{**PARAMETERS, "image_backend": "paint"})
-
-
-def test_cores_is_at_least_one():
-    assert cores() >= 1
 
 
 def test_a_benchmark_with_a_wrong_key_is_not_scored(outputs, tmp_path):

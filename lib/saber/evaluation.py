@@ -21,7 +21,7 @@ from saber.scoring import BenchmarkEmbeddings, embed_benchmark
 from saber.store import EmbeddingStore
 
 SUBSETS = {"Independent": "independent", "Nested": "nested"}  # column name of Table 2 -> subset
-TABLES = {17: "credit", 18: "ap", 19: "ap"}
+TABLES = {17: ("credit", None), 18: ("ap", "independent"), 19: ("ap", "nested")}  # what, in which subset
 RESULT_COLUMNS = ["question", "n_objects", "subset", "chain", "model", "pairing", "credit", "tied", "ap"]
 
 
@@ -128,10 +128,10 @@ def saber_tables(
     which no question exists (a benchmark without nested chains) is left out.
     """
     tables = {}
-    for table, subset in ((17, None), (18, "independent"), (19, "nested")):
+    for table, (kind, subset) in TABLES.items():
         chosen = results if subset is None else results[results["subset"] == subset]
         if len(chosen):
-            tables[table] = _by_count(chosen, TABLES[table], n_resamples, seed)
+            tables[table] = _by_count(chosen, kind, n_resamples, seed)
     parts = [_by_pairing(results, "MCQ", "credit", n_resamples, seed)]
     for group, subset in SUBSETS.items():
         chosen = results[results["subset"] == subset]

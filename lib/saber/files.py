@@ -1,9 +1,10 @@
-"""Writing result files so that a reader never sees half of one.
+"""Files: written so that a reader never sees half of one, and named by their content.
 
 The content goes to a temporary file in the same folder, which then takes the final name in one step. A run
 that is killed leaves the previous file, or none.
 """
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable
@@ -28,3 +29,9 @@ def write_with(path: Path, write: Callable[[Path], object]) -> Path:
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 (64 hex digits) of a file's bytes."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

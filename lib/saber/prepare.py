@@ -1,12 +1,12 @@
 """SABER with its images, as a profile asks for it: what every notebook that scores models begins with."""
 
-import os
 from collections.abc import Mapping, Sequence
 
 from saber.images import build_images, make_backend
 from saber.images.layout import MOST_OBJECTS
 from saber.images.render import SMALLEST
 from saber.items import Benchmark
+from saber.machine import cores
 from saber.paths import REPO, saber_dir
 from saber.source import open_saber
 from saber.validate import SCORING, check_benchmark
@@ -58,8 +58,3 @@ def prepare_saber(
     else:
         check_benchmark(benchmark, SCORING)
     return benchmark
-
-
-def cores() -> int:
-    """Processor cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

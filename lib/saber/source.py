@@ -1,6 +1,5 @@
 """Where SABER comes from: built here, a folder on disk, or the authors' release on the Hugging Face Hub."""
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from saber.benchmark import Benchmark, build_benchmark, read_benchmark, write_benchmark
 from saber.benchmark_files import ITEMS, QUESTIONS, has_benchmark, write_if_changed
+from saber.files import file_digest
 from saber.images.screening import screened
 from saber.release import map_columns
 from saber.vocabulary import Vocabulary, load_vocabulary
@@ -85,7 +85,7 @@ def _open_hub(path: Path | str | None, revision: str | None, folder: Path) -> Be
 
 def _digests(folder: Path) -> dict[str, str]:
     """SHA-256 of the two files: a folder that was written anew since is not taken for the mapped one."""
-    return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in (QUESTIONS, ITEMS)}
+    return {name: file_digest(folder / name) for name in (QUESTIONS, ITEMS)}
 
 
 def _download(dataset: str, revision: str) -> Path:

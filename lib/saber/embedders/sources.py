@@ -6,7 +6,8 @@ from pathlib import Path
 
 from saber.embedders.content import ModelUnavailable
 from saber.embedders.registry import ModelEntry
-from saber.embedders.vectors import file_digest, folder_digests
+from saber.embedders.vectors import folder_digests
+from saber.files import file_digest
 from saber.paths import REPO
 
 WEIGHTS = ("open_clip_model.safetensors", "model.safetensors")

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from saber.embedders.content import Content, ItemError
+from saber.files import file_digest
 
 
 def unit_rows(vectors: np.ndarray, contents: Sequence[Content]) -> np.ndarray:
@@ -37,12 +38,6 @@ def fingerprint(identity: dict) -> str:
 def major_versions(*packages: str) -> dict[str, str]:
     """``{"torch": "2", ...}``: the first number of each installed version, without importing anything."""
     return {package: version(package).split(".")[0] for package in packages}
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 (64 hex digits) of a file."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 _COUNTED = (".json", ".txt", ".jinja", ".model", ".safetensors", ".bin", ".pt", ".py")

@@ -38,7 +38,7 @@ def request_digest(backend, item, size: int) -> str:
     original = backend.original(item)
     request = {
         "backend": [backend.name, backend.fingerprint],
-        "original": original and file_digest(original),
+        "original": original and files.file_digest(original),
         "objects": [o for _, o in item.pairs],
         "appearances": list(item.appearances),
         "generation_text": item.generation_text,
@@ -101,12 +101,7 @@ def save_image(image: Image.Image, path: Path, item: str, backend: str, request:
 
 def adopt_image(image: Image.Image, path: Path, item: str, backend: str, request: str) -> ImageRecord:
     """The record of a picture that lies in its place already; the file is left as it is."""
-    return ImageRecord(item, backend, request, file_digest(path), pixel_digest(image))
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 (hex) of a file's bytes."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    return ImageRecord(item, backend, request, files.file_digest(path), pixel_digest(image))
 
 
 def pixel_digest(image: Image.Image) -> str:

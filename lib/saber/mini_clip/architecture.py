@@ -4,7 +4,6 @@ The saved folder is a standard open_clip one: ``open_clip.create_model_and_trans
 loads it with nothing of this project installed.
 """
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
+from saber.files import file_digest
 from saber.vocabulary import Vocabulary
 
 SPECIAL = ("<pad>", "<unk>", "<start>", "<end>")
@@ -97,4 +97,4 @@ def save_model(model: open_clip.CLIP, tokenizer: PreTrainedTokenizerFast, folder
     weights = folder / "open_clip_model.safetensors"
     state = {k: v.detach().to(torch.float16).contiguous() for k, v in model.state_dict().items()}
     save_file(state, weights, metadata={"format": "pt"})
-    return hashlib.sha256(weights.read_bytes()).hexdigest()
+    return file_digest(weights)

@@ -1,12 +1,12 @@
 """The command behind ``run_all.sh``: checks first, then --list, --dry-run, --test or a run."""
 
 import errno
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
+from saber import machine
 from saber.run.arguments import parse, profile_files
 from saber.run.checks import run_checks
 from saber.run.collection import ProblemsError, load_collection
@@ -56,7 +56,7 @@ def _run(options: Namespace) -> int:
     if not waiting and not options.extra:
         print("nothing to do: every selected notebook is up to date")
         return 0
-    cores = _cores()
+    cores = machine.cores()
     jobs = options.jobs or (min(2, cores) if options.profile in OFFLINE_PROFILES else 1)
     env = environment(options.profile, options.outputs, jobs, cores)
     file = profile_files(options.params)[options.profile]
@@ -85,8 +85,3 @@ def _with_needs(selected: Sequence[str], states: dict[str, Status]) -> list[str]
             chosen.add(number)
             queue += states[number].notebook.needs
     return sorted(chosen)
-
-
-def _cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
