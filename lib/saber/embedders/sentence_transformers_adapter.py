@@ -25,7 +25,7 @@ from saber.embedders.device import resolve_device
 from saber.embedders.registry import ModelEntry
 from saber.embedders.vectors import fingerprint, major_versions, unit_rows
 
-VERSION = 1  # raise it when a change of this module may change a vector
+VERSION = 2  # raise it when a change of this module may change a vector
 _DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
 
@@ -58,6 +58,8 @@ class SentenceTransformersEmbedder:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
+        from saber.embedders.vision_attention import batch_vision_attention
+
         shown = logging.is_progress_bar_enabled()
         logging.disable_progress_bar()  # "Loading weights" would be saved in every notebook
         try:
@@ -70,6 +72,7 @@ class SentenceTransformersEmbedder:
         finally:
             if shown:
                 logging.enable_progress_bar()
+        batch_vision_attention(model)
         missing = [m for m in sorted(self.modalities) if not model.supports(m)]
         if missing:
             raise ValueError(

@@ -22,9 +22,12 @@ from open_clip import ClipLoss
 from saber import files
 from saber.captions import caption
 from saber.images.sprites_backend import SpritesBackend
-from saber.mini_clip.architecture import make_model, save_model, word_tokenizer
-from saber.mini_clip.scenes import Scenes, aligned_batch, make_pool
+from saber.mini_clip.architecture import IMAGE_SIZE, PATCH, make_model, save_model, word_tokenizer
+from saber.training_scenes import Format, Scenes, aligned_batch, make_pool
 from saber.vocabulary import Vocabulary, load_vocabulary
+
+VIEW = Format(IMAGE_SIZE, PATCH)
+GRID, ALIGNED_OBJECTS = 4, 12  # of the first, aligned scenes; a cell is 2 x 2 patches
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,10 @@ class Trainer:
             progress = i / stage.n_batches / stage.aligned if stage.aligned else 1.0
             if progress < 1:
                 key = (self.recipe.seed, number, i)
-                yield aligned_batch(self.vocabulary, stage.batch_size, min(0.5, 0.05 + 0.6 * progress), key)
+                jitter = min(0.5, 0.05 + 0.6 * progress)
+                yield aligned_batch(
+                    self.vocabulary, VIEW, stage.batch_size, ALIGNED_OBJECTS, GRID, jitter, key
+                )
             else:
                 scenes = self.pool[counts[i % len(counts)]]
                 yield scenes.take(np.sort(rng.choice(len(scenes.images), stage.batch_size, replace=False)))
@@ -196,10 +202,11 @@ def train(folder: Path, recipe: Recipe, workers: int = 2) -> str:
     vocabulary = load_vocabulary("known")
     common = {"object_counts": recipe.object_counts, "workers": workers}
     pool = make_pool(
-        vocabulary, work, scenes_per_count=recipe.scenes_per_count, key=(recipe.seed, 0), **common
+        vocabulary, VIEW, work, scenes_per_count=recipe.scenes_per_count, key=(recipe.seed, 0), **common
     )
     validation = make_pool(
         vocabulary,
+        VIEW,
         work,
         scenes_per_count=recipe.validation_per_count,
         key=(recipe.seed, 99),

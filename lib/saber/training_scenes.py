@@ -1,12 +1,14 @@
-"""Training scenes: random sprite scenes of the known vocabulary, with held-out pairs kept out.
+"""Training scenes of the shipped models: random sprite scenes, with held-out pairs kept out.
 
-A scene depends on the seed and its own number alone, so that workers and reruns change nothing.
+Both the small dual encoder and the miniature are trained on these, of one vocabulary, rendered by the
+benchmark's own renderer. A scene depends on the seed and its own number alone, so that workers and reruns
+change nothing.
 """
 
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -16,11 +18,8 @@ from saber import files
 from saber.images.cutout import cutout
 from saber.images.render import VARIANTS, dress, render_scene
 from saber.images.sprites_backend import SpritesBackend
-from saber.mini_clip.architecture import IMAGE_SIZE, PATCH
 from saber.vocabulary import Vocabulary, instantiate
 
-GRID = 4  # cells a side of the first, aligned scenes; a cell is 2 x 2 patches
-ALIGNED_OBJECTS = 12
 ALIGNED_LOOKS = 6  # appearances an attribute takes in aligned scenes, so that dressed objects can be kept
 HELD_OUT_EVERY = 6  # one in six (attribute, object) pairs never appears in training
 CHUNK = 250  # scenes a worker renders at a time
@@ -46,15 +45,15 @@ def sample_pairs(
             rng.shuffle(attributes)
 
 
-def patch_owners(owner: np.ndarray, min_share: float = 0.35) -> np.ndarray:
+def patch_owners(owner: np.ndarray, patch: int, min_share: float = 0.35) -> np.ndarray:
     """Index of the object that covers most of each patch, -1 where none covers ``min_share`` of it.
 
-    ``owner`` is ``(128, 128)``; the result ``(64,)`` in reading order.
+    ``owner`` is ``(size, size)``; the result ``((size / patch)^2,)`` in reading order.
     """
-    n_side = IMAGE_SIZE // PATCH
-    blocks = owner.reshape(n_side, PATCH, n_side, PATCH).transpose(0, 2, 1, 3).reshape(n_side * n_side, -1)
-    counts = np.stack([(blocks == k).sum(1) for k in range(int(owner.max()) + 1)], axis=1)  # (64, n_objects)
-    return np.where(counts.max(1) >= min_share * PATCH * PATCH, counts.argmax(1), -1)
+    side = len(owner) // patch
+    blocks = owner.reshape(side, patch, side, patch).transpose(0, 2, 1, 3).reshape(side * side, -1)
+    counts = np.stack([(blocks == k).sum(1) for k in range(int(owner.max()) + 1)], axis=1)
+    return np.where(counts.max(1) >= min_share * patch * patch, counts.argmax(1), -1)
 
 
 @cache
@@ -64,7 +63,7 @@ def _few_looks(vocabulary: Vocabulary, attribute: int) -> tuple[str, ...]:
     return tuple(instantiate(chosen, vocabulary.palette, rng) for rng in rngs)
 
 
-@cache
+@lru_cache(maxsize=60_000)
 def _kept_body(name: str, appearance: str, diameter: int, variant: int) -> tuple[np.ndarray, np.ndarray]:
     c = cutout(name, diameter)
     body = dress(c, appearance, variant)
@@ -75,23 +74,29 @@ def _kept_body(name: str, appearance: str, diameter: int, variant: int) -> tuple
 
 
 def aligned_scene(
-    objects: Sequence[str], appearances: Sequence[str], jitter: float, rng: np.random.Generator
+    objects: Sequence[str],
+    appearances: Sequence[str],
+    jitter: float,
+    rng: np.random.Generator,
+    size: int,
+    grid: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Up to 16 equal objects on a 4 x 4 grid, each moved by at most ``jitter`` cells: image and owner map.
+    """Equal objects on a grid, each moved by at most ``jitter`` cells: image and owner map.
 
     Where patches and objects coincide a patch can be named from itself alone; that is where learning starts.
+    ``grid``: cells a side; at most ``grid ** 2`` objects.
     """
-    cell = IMAGE_SIZE // GRID
+    cell = size // grid
     diameter = (cell - 2, cell + 1)[rng.integers(2)]
-    image = np.full((IMAGE_SIZE, IMAGE_SIZE, 3), rng.uniform(130, 155), np.float32)
-    owner = np.full((IMAGE_SIZE, IMAGE_SIZE), -1, np.int8)
-    for k, place in enumerate(rng.permutation(GRID * GRID)[: len(objects)]):
+    image = np.full((size, size, 3), rng.uniform(130, 155), np.float32)
+    owner = np.full((size, size), -1, np.int8)
+    for k, place in enumerate(rng.permutation(grid * grid)[: len(objects)]):
         body, packed = _kept_body(objects[k], appearances[k], diameter, int(rng.integers(VARIANTS)))
         n = len(body)
         seen = np.unpackbits(packed, count=n * n).reshape(n, n).astype(bool)
-        center = (np.array(divmod(int(place), GRID)) + 0.5 + rng.uniform(-jitter, jitter, 2)) * cell
+        center = (np.array(divmod(int(place), grid)) + 0.5 + rng.uniform(-jitter, jitter, 2)) * cell
         start = np.round(center - n / 2).astype(int)
-        low, high = np.maximum(start, 0), np.minimum(start + n, IMAGE_SIZE)
+        low, high = np.maximum(start, 0), np.minimum(start + n, size)
         here = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
         there = tuple(slice(a - s, b - s) for a, b, s in zip(low, high, start, strict=True))
         image[here] = image[here] * (1 - body[there][..., 3:] / 255) + body[there][..., :3]
@@ -99,25 +104,41 @@ def aligned_scene(
     return np.clip(image + 0.5, 0, 255).astype(np.uint8), owner
 
 
-def aligned_batch(vocabulary: Vocabulary, batch_size: int, jitter: float, key: tuple[int, ...]) -> "Scenes":
-    """A batch of aligned scenes."""
+@dataclass(frozen=True)
+class Format:
+    """How a model sees a scene: image side ``size`` and ``patch``, the side of the labelled squares."""
+
+    size: int
+    patch: int
+
+
+def aligned_batch(
+    vocabulary: Vocabulary,
+    view: Format,
+    batch_size: int,
+    n_objects: int,
+    grid: int,
+    jitter: float,
+    key: tuple[int, ...],
+) -> "Scenes":
+    """A batch of aligned scenes of ``n_objects`` each."""
     images, pairs, patches = [], [], []
     for i in range(batch_size):
         rng = np.random.default_rng((*key, i))
-        chosen = sample_pairs(vocabulary, ALIGNED_OBJECTS, rng)
+        chosen = sample_pairs(vocabulary, n_objects, rng)
         looks = [_few_looks(vocabulary, a)[rng.integers(ALIGNED_LOOKS)] for a, _ in chosen]
         names = [vocabulary.objects[o].name for _, o in chosen]
-        image, owner = aligned_scene(names, looks, jitter, rng)
+        image, owner = aligned_scene(names, looks, jitter, rng, view.size, grid)
         images.append(image)
         pairs.append(chosen)
-        patches.append(patch_owners(owner))
+        patches.append(patch_owners(owner, view.patch))
     return Scenes(np.stack(images), np.array(pairs), np.stack(patches))
 
 
 @dataclass(frozen=True)
 class Scenes:
-    """Scenes of one object count: ``images`` (n, 128, 128, 3) uint8, ``pairs`` (n, n_objects, 2) of indices
-    (attribute, object), ``patches`` (n, 64) the index within the pairs that covers each patch, or -1.
+    """Scenes of one object count: ``images`` (n, size, size, 3) uint8, ``pairs`` (n, n_objects, 2) of indices
+    (attribute, object), ``patches`` (n, n_patches) the index within the pairs that covers each patch, or -1.
     """
 
     images: np.ndarray
@@ -129,33 +150,42 @@ class Scenes:
         return Scenes(self.images[rows], self.pairs[rows], self.patches[rows])
 
     def labels(self, which: int) -> np.ndarray:
-        """Vocabulary index that covers each patch, or -1: ``(n, 64)``; which: 0 attribute, 1 object."""
+        """Vocabulary index that covers each patch, or -1, as the patches; which: 0 attribute, 1 object."""
         names = np.take_along_axis(self.pairs[..., which], np.maximum(self.patches, 0), 1)
         return np.where(self.patches >= 0, names, -1)
 
 
 def render_scenes(
-    vocabulary: Vocabulary, n_objects: int, key: tuple[int, ...], allow_held_out: bool, rows: range
+    vocabulary: Vocabulary,
+    view: Format,
+    n_objects: int,
+    key: tuple[int, ...],
+    rows: range,
+    allow_held_out: bool = False,
+    views: int = 1,
 ) -> Scenes:
-    """Random scenes of the benchmark's own renderer; scene ``i`` depends on ``(*key, n_objects, i)``."""
+    """Random scenes of the benchmark's own renderer; scene ``i`` depends on ``(*key, n_objects, i)``.
+
+    With ``views`` > 1 each scene is rendered so many times, places and sizes drawn anew, one after another.
+    """
     images, pairs, patches = [], [], []
     for i in rows:
         rng = np.random.default_rng((*key, n_objects, i))
         chosen = sample_pairs(vocabulary, n_objects, rng, allow_held_out=allow_held_out)
         looks = [instantiate(vocabulary.attributes[a], vocabulary.palette, rng) for a, _ in chosen]
         names = [vocabulary.objects[o].name for _, o in chosen]
-        flipped = bool(rng.random() < 0.5)
-        image, owner = render_scene(
-            names, looks, (*key, n_objects, i), IMAGE_SIZE, flipped, return_owner=True
-        )
-        images.append(image)
-        pairs.append(chosen)
-        patches.append(patch_owners(owner))
+        for seed in [(*key, n_objects, i), *((*key, n_objects, i, k) for k in range(1, views))]:
+            flipped = bool(rng.random() < 0.5)
+            image, owner = render_scene(names, looks, seed, view.size, flipped, return_owner=True)
+            images.append(image)
+            pairs.append(chosen)
+            patches.append(patch_owners(owner, view.patch))
     return Scenes(np.stack(images), np.array(pairs), np.stack(patches))
 
 
 def make_pool(
     vocabulary: Vocabulary,
+    view: Format,
     folder: Path,
     *,
     scenes_per_count: int,
@@ -178,7 +208,7 @@ def make_pool(
             starts = range(0, scenes_per_count, CHUNK)
             rows = [range(s, min(s + CHUNK, scenes_per_count)) for s in starts]
             jobs = {
-                n: [executor.submit(render_scenes, vocabulary, n, key, allow_held_out, r) for r in rows]
+                n: [executor.submit(render_scenes, vocabulary, view, n, key, r, allow_held_out) for r in rows]
                 for n in missing
             }
             for n, futures in jobs.items():

@@ -1,0 +1,195 @@
+"""Train the miniature: dense, generative and contrastive stage, each with a checkpoint that a rerun takes up.
+
+All of it follows from the recipe, on one kind of machine to the byte. The base is made to fail and able to
+be repaired, on purpose: the tags put bindings into an early layer, and in the contrastive stage most texts
+have their attributes dealt at random, as noisy captions from the web might, so that the embedding ignores
+bindings.
+"""
+
+import hashlib
+import math
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from saber import files
+from saber.images.sprites_backend import SpritesBackend
+from saber.miniature import batches
+from saber.miniature.architecture import make_model, save_model, word_tokenizer
+from saber.miniature.network import Network
+from saber.miniature.stages import Losses
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage: so many batches of so many scenes at a learning rate."""
+
+    name: str
+    n_batches: int
+    batch_size: int
+    learning_rate: float
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything the weights depend on besides the code.
+
+    aligned: share of the dense stage with aligned scenes. tags: the modalities with tags in the generative
+    stage. noise: share of texts with attributes dealt at random in the contrastive stage.
+    """
+
+    seed: int = 0
+    stages: tuple[Stage, ...] = (
+        Stage("dense", 4000, 8, 1.5e-3),
+        Stage("generative", 1100, 16, 1e-3),
+        Stage("contrastive", 300, 32, 1e-3),
+    )
+    aligned: float = 0.55
+    tags: tuple[str, ...] = ("text", "image")
+    noise: float = 0.9
+
+
+CONTROLS = {
+    "none": {},
+    "contrastive-only": {"skip": "generative"},
+    "text-tags": {"tags": ("text",)},
+    "image-tags": {"tags": ("image",)},
+    "no-tags": {"tags": ()},
+    "clean-captions": {"noise": 0.0},
+}
+
+
+def control(recipe: Recipe, name: str) -> Recipe:
+    """The recipe changed in one point, see ``CONTROLS``."""
+    if name not in CONTROLS:
+        raise ValueError(f"unknown control {name!r}; choose from {', '.join(CONTROLS)}")
+    change = dict(CONTROLS[name])
+    if skipped := change.pop("skip", None):
+        change["stages"] = tuple(s for s in recipe.stages if s.name != skipped)
+    return replace(recipe, **change)
+
+
+def schedule(step: int, n_steps: int, warmup: int = 60) -> float:
+    """Share of the learning rate: short warm-up, constant for 30 %, cosine down to 3 %."""
+    progress = step / n_steps
+    decay = 1.0 if progress < 0.3 else 0.03 + 0.97 * 0.5 * (1 + math.cos(math.pi * (progress - 0.3) / 0.7))
+    return min(1.0, (step + 1) / warmup) * decay
+
+
+class Trainer:
+    """Model, losses and the stages that change them."""
+
+    def __init__(self, recipe: Recipe):
+        self.recipe = recipe
+        tokenizer = word_tokenizer()
+        self.network = Network(make_model(tokenizer, recipe.seed), tokenizer)
+        self.losses = Losses(self.network)
+
+    def state(self) -> dict:
+        """What a checkpoint holds."""
+        return {"model": self.network.model.state_dict(), "losses": self.losses.state_dict()}
+
+    def load(self, state: dict) -> None:
+        """Take up a checkpoint."""
+        self.network.model.load_state_dict(state["model"])
+        self.losses.load_state_dict(state["losses"])
+
+    def plan(self, stage: Stage):
+        """The function that makes a batch, its arguments for every batch, and the loss, of one stage."""
+        recipe, size = self.recipe, stage.batch_size
+        number = ("dense", "generative", "contrastive").index(stage.name)
+        keys = [(recipe.seed, number, i) for i in range(stage.n_batches)]
+        if stage.name == "dense":
+            return (
+                batches.dense_batch,
+                [(size, i / stage.n_batches, recipe.aligned, key) for i, key in enumerate(keys)],
+                self.losses.dense,
+            )
+        if stage.name == "generative":
+            return (
+                batches.generative_batch,
+                [(size, key) for key in keys],
+                partial(self.losses.generative, tags=recipe.tags),
+            )
+        return (
+            batches.contrastive_batch,
+            [(size, recipe.noise, key) for key in keys],
+            self.losses.contrastive,
+        )
+
+    def trained(self, stage: Stage) -> list[torch.nn.Parameter]:
+        """The parameters that a stage changes."""
+        model = self.network.model
+        if stage.name == "dense":
+            return [*model.visual.parameters(), self.network.words, self.losses.dense_scale]
+        visual = model.visual
+        mergers = [*visual.merger.parameters(), *visual.deepstack_merger_list.parameters()]
+        if stage.name == "generative":  # trained further, the tower forgets what it can name
+            return [*model.language_model.parameters(), *mergers, self.losses.tag_scale]
+        return [*model.language_model.parameters(), *mergers, self.losses.temperature]
+
+    def run(self, stage: Stage, workers: int) -> None:
+        """Train one stage, printing a line about every half minute."""
+        make, arguments, loss_of = self.plan(stage)
+        parameters = self.trained(stage)
+        groups = [
+            {"params": [p for p in parameters if p.ndim > 1], "weight_decay": 0.02},
+            {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
+        ]
+        optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.98), fused=True)
+        started = last = time.monotonic()
+        seen: list[dict] = []
+        for step, batch in enumerate(batches.ahead(make, arguments, workers)):
+            for group in optimizer.param_groups:
+                group["lr"] = stage.learning_rate * schedule(step, stage.n_batches)
+            loss, figures = loss_of(batch)
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+            optimizer.step()
+            if not math.isfinite(loss.item()):
+                raise FloatingPointError(
+                    f"the loss of stage {stage.name} is {loss.item()} at step {step + 1}"
+                )
+            seen.append({"loss": loss.item(), **figures})
+            if time.monotonic() - last > 30 or step + 1 == stage.n_batches:
+                last = time.monotonic()
+                shown = " ".join(f"{k} {np.mean([s[k] for s in seen[-100:]]):.3f}" for k in seen[-1])
+                rate = (step + 1) * stage.batch_size / (last - started)
+                print(f"{stage.name} {step + 1}/{stage.n_batches} {rate:.0f} scenes/s {shown}", flush=True)
+
+
+def train(folder: Path, recipe: Recipe, workers: int = 1) -> str:
+    """Train all stages and write the model folder; returns the SHA-256 of its weights.
+
+    A checkpoint after each stage lies in ``<folder>-work`` and is taken up by a rerun with the same recipe.
+    """
+    work = folder.with_name(folder.name + "-work")
+    trainer = Trainer(recipe)
+    for number, stage in enumerate(recipe.stages):
+        saved = work / f"{stage.name}-{_past(recipe, number)}.pt"
+        if saved.exists():
+            trainer.load(torch.load(saved, weights_only=True))
+            print(f"{stage.name}: taken from {saved.name}", flush=True)
+            continue
+        trainer.run(stage, workers)
+        files.write_with(saved, partial(torch.save, trainer.state()))
+    return save_model(trainer.network.model.eval(), trainer.network.tokenizer, folder)
+
+
+def _past(recipe: Recipe, number: int) -> str:
+    """A digest of all that leads to the end of a stage: the recipe up to it, and the renderer."""
+    stages = recipe.stages[: number + 1]
+    names = {stage.name for stage in stages}
+    neutral = Recipe()
+    past = replace(
+        recipe,
+        stages=stages,
+        tags=recipe.tags if "generative" in names else neutral.tags,
+        noise=recipe.noise if "contrastive" in names else neutral.noise,
+    )
+    return hashlib.sha256(repr((past, SpritesBackend().fingerprint)).encode()).hexdigest()[:12]
