@@ -1,35 +1,31 @@
 """Images per second of a small Qwen3-VL vision tower: the library's loop over images, and batched attention.
 
-Run: ``python benchmarks/bench_vision_attention.py [--size 192] [--batch 64] [--rounds 5]``. One core, sdpa, fp32.
-The two take turns in one process. It also prints the share of the patch embedding, a convolution whose stride is
-its kernel, and the time of the same product as a linear layer.
+Run: ``python benchmarks/bench_vision_attention.py [--size 192] [--batch 64] [--rounds 5]``. One core, sdpa,
+fp32; the two take turns in one process. It also prints what share of the batched time the patch embedding is,
+a convolution whose stride is its kernel, and what share it would have as the linear layer that it equals.
 """
 
 import argparse
+import copy
 import os
 import sys
 import time
 from pathlib import Path
+from statistics import median
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported: every figure below is for one core
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lib"))
 
-import copy  # noqa: E402
-from statistics import median  # noqa: E402
+import torch
+from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionConfig, Qwen3VLVisionModel
 
-import torch  # noqa: E402
-from transformers.models.qwen3_vl.modeling_qwen3_vl import (  # noqa: E402
-    Qwen3VLVisionConfig,
-    Qwen3VLVisionModel,
-)
-
-from saber.embedders.vision_attention import batch_vision_attention  # noqa: E402
+from saber.embedders.vision_attention import batch_vision_attention
 
 PATCH = 16
 
 
 def alternate(functions, rounds):
-    """Processor seconds of each run, one list a function; the functions take turns, after one unmeasured run."""
+    """Processor seconds of each run, one list a function; they take turns, after one unmeasured run."""
     for function in functions:
         function()
     seconds = [[] for _ in functions]
@@ -51,11 +47,12 @@ def forward(run):
     return call
 
 
-def training_step(run, module):
-    """Forward and backward."""
+def training_step(run, towers):
+    """Forward and backward, from no gradients."""
 
     def call():
-        module.zero_grad()
+        for tower in towers:
+            tower.zero_grad()
         run().square().mean().backward()
 
     return call
@@ -104,7 +101,7 @@ def main():
     print("                 loop images/s  batched images/s  batched/loop  patch embedding: share  as linear")
     for name, wrap in (
         ("forward", forward),
-        ("and backward", lambda run: training_step(run, batched)),
+        ("and backward", lambda run: training_step(run, (loop, batched))),
     ):
         slow, fast, conv, product = alternate([wrap(run) for run in towers + embeddings], arguments.rounds)
         ratio = median(a / b for a, b in zip(slow, fast, strict=True))

@@ -85,7 +85,7 @@ def _check_sizes(vocabulary, seed, questions_per_count, object_counts) -> list[i
 def _independent(vocabulary, seed: int, n: int, index: int) -> tuple[Question, list[Item]]:
     rng = np.random.default_rng([seed, SUBSETS.index("independent"), n, index])
     query = sample_query(n, *_names(vocabulary), rng)
-    return _example(f"ind-n{n:02d}-{index:04d}", None, query, {}, vocabulary, rng)
+    return make_example(f"ind-n{n:02d}-{index:04d}", None, query, {}, vocabulary, rng)
 
 
 def _chain(
@@ -97,10 +97,10 @@ def _chain(
         rng = np.random.default_rng([seed, SUBSETS.index("nested"), n, index])
         names = _names(vocabulary)
         query = sample_query(n, *names, rng) if query is None else grow_query(query, *names, rng)
-        yield n, _example(f"nest-{chain}-n{n:02d}", chain, query, looks, vocabulary, rng)
+        yield n, make_example(f"nest-{chain}-n{n:02d}", chain, query, looks, vocabulary, rng)
 
 
-def _example(
+def make_example(
     question_id, chain, query: Pairs, looks: dict[str, str], vocabulary, rng
 ) -> tuple[Question, list[Item]]:
     """One question and its items. ``looks`` (attribute -> appearance) is shared by a chain, and grows."""

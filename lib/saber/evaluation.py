@@ -32,14 +32,17 @@ def embed_models(
     *,
     device: str = "auto",
     batch_size: int = 64,
+    profile: str | None = None,
 ) -> tuple[dict[str, BenchmarkEmbeddings], dict[str, str]]:
     """Embed the benchmark with every model of the list that embeds.
+
+    profile: whose notebooks made the models that are made by notebooks.
 
     Returns the embeddings by model, in the order of ``names``, and for models whose weights cannot be had the
     reason in words: the others are scored all the same. An unknown name raises KeyError, a list with nothing
     in it or a name given twice ValueError, before anything runs.
     """
-    registry = load_registry()
+    registry = load_registry(profile=profile)
     if isinstance(names, str) or not names or len(set(names)) < len(names):
         raise ValueError(f"models must be a list of one or more different names, not {names!r}")
     unknown = [name for name in names if name not in registry]

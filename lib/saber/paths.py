@@ -34,6 +34,11 @@ def embeddings_dir(profile: str) -> Path:
     return outputs_dir(profile) / "embeddings"
 
 
+def models_dir(profile: str) -> Path:
+    """Models that the profile's notebooks make, one folder each."""
+    return outputs_dir(profile) / "models"
+
+
 def numbers_dir(profile: str) -> Path:
     """One CSV per table, merged into ``numbers.csv`` by the report."""
     return outputs_dir(profile) / "numbers"

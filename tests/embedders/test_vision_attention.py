@@ -1,6 +1,5 @@
 import copy
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,15 +38,9 @@ GRIDS = {
 
 
 def make_tower(family="qwen3_vl", implementation="sdpa"):
-    """A vision tower of the real class with random weights, large enough that attention is far from uniform."""
-    common = {
-        "depth": DEPTH,
-        "hidden_size": 32,
-        "intermediate_size": 48,
-        "num_heads": 2,
-        "out_hidden_size": 24,
-    }
-    common |= {"patch_size": PATCH, "attn_implementation": implementation}
+    """A vision tower of the real class with random weights, so large that attention is far from uniform."""
+    common = {"depth": DEPTH, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2}
+    common |= {"out_hidden_size": 24, "patch_size": PATCH, "attn_implementation": implementation}
     with torch.random.fork_rng():
         torch.manual_seed(0)
         if family == "qwen3_vl":
@@ -60,11 +53,12 @@ def make_tower(family="qwen3_vl", implementation="sdpa"):
             tower = Qwen2_5_VisionTransformerPretrainedModel(Qwen2_5_VLVisionConfig(**common, **extra))
         for block in tower.blocks:
             torch.nn.init.normal_(block.attn.qkv.weight, std=0.3)
+    assert tower.config._attn_implementation == implementation
     return tower.eval()
 
 
 def patches_of(grids, seed=0):
-    """Random patches ``(n, channels * 2 frames * PATCH * PATCH)`` of images with these grids, and the grids."""
+    """Random patches ``(n, 3 channels * 2 frames * PATCH * PATCH)`` of images with these grids; the grids."""
     grids = torch.tensor(grids)
     values = np.random.default_rng(seed).standard_normal((int(grids.prod(1).sum()), 3 * 2 * PATCH**2))
     return torch.tensor(values, dtype=torch.float32), grids
@@ -175,9 +169,8 @@ def test_flash_attention_is_left_to_the_library(calls, monkeypatch):
     attention = tower.blocks[0].attn
     attention.config = tower.config
     bounds = torch.tensor([0, 4, 8])
-    attention(
-        torch.zeros(8, 32), cu_seqlens=bounds, position_embeddings=(torch.zeros(8, 16),) * 2, max_seqlen=4
-    )
+    angles = (torch.zeros(8, 16),) * 2
+    attention(torch.zeros(8, 32), cu_seqlens=bounds, position_embeddings=angles, max_seqlen=4)
     assert received == [[0, 4, 8]] and calls == []
 
 
@@ -260,14 +253,13 @@ def test_the_adapter_batches(tiny_vision_language_model, tmp_path, calls):
         contents.append(Content(image=tmp_path / f"{i}.png"))
     entry = ModelEntry(
         name="tiny",
-        adapter="sentence-transformers",
-        id=str(tiny_vision_language_model),
-        modalities=("image", "text"),
-        dtype="fp32",
+        loader="sentence-transformers",
+        modalities=("text", "image"),
+        licence="MIT",
+        folder=str(tiny_vision_language_model),
     )
-    embedder = SentenceTransformersEmbedder(entry, Path(tiny_vision_language_model), device="cpu")
+    embedder = SentenceTransformersEmbedder.from_entry(entry, "cpu")
     together = embedder.embed(contents)
-    assert calls.count(4) == 4  # two layers of vision, and two of the decoder
-    assert len(calls) == 4
+    assert calls == [4] * 4  # two layers of the vision tower, two of the decoder
     alone = np.concatenate([embedder.embed([content]) for content in contents])
     np.testing.assert_allclose(together, alone, atol=1e-5)

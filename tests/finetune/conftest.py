@@ -64,7 +64,7 @@ def tiny_qwen_folder(tmp_path_factory):
         chat_template=TEMPLATE,
     ).save_pretrained(base)
     modules = [Transformer(str(base)), Pooling(32, pooling_mode="lasttoken"), Normalize()]
-    prompts = {"default": "Represent the user's input."}
+    prompts = {"default": "Embed."}
     model = SentenceTransformer(modules=modules, prompts=prompts, default_prompt_name="default", device="cpu")
     model.save_pretrained(str(folder), create_model_card=False)
     return folder
@@ -104,7 +104,7 @@ def text_examples():
         ("raw", "egg", "hot", "pan"),
     ]
     words += [("long", "rope", "dark", "room"), ("soft", "bed", "green", "lamp")]
-    text = "There were a {} {} and a {} {} at the gate."
+    text = "A {} {} and a {} {}."
     return [
         Example(
             f"{c} {d} and {a} {b}", text.format(a, b, c, d), text.format(c, b, a, d), text.format(a, d, c, b)

@@ -24,7 +24,7 @@ def finetuned(tiny_qwen, text_examples):
     return tiny_qwen
 
 
-@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-6), ("float16", 0.02), ("bfloat16", 0.1)])
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-6), ("float16", 2e-3), ("bfloat16", 0.02)])
 def test_the_folder_is_the_finetuned_model(
     dtype, tolerance, finetuned, load, tiny_qwen_folder, text_examples, image_examples, tmp_path
 ):
@@ -46,7 +46,7 @@ def test_the_folder_is_the_finetuned_model(
     loaded = load(folder)
     assert (loaded.prompts, loaded.default_prompt_name) == (finetuned.prompts, "default")
     np.testing.assert_allclose(loaded.encode(inputs), expected, atol=tolerance)
-    assert np.abs(load(tiny_qwen_folder).encode(inputs) - expected).max() > 0.2
+    assert np.abs(load(tiny_qwen_folder).encode(inputs) - expected).max() > 0.1
 
 
 def test_half_precision_rounds_the_sum_once(finetuned, tmp_path):

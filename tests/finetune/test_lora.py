@@ -199,11 +199,11 @@ def test_dropout_of_the_base_model_is_off(minilm_folder, load, text_examples):
     model = load(minilm_folder)
     assert any(m.p > 0 for m in model.modules() if isinstance(m, torch.nn.Dropout))
     add_lora(model, Settings())
-    model.train()
-    log = finetune(model, text_examples[:2], Settings(), progress=False)
     q, p, a, o = (torch.tensor(model.encode([items(e)[i] for e in text_examples[:2]])) for i in range(4))
     gaps = torch.cat([(q * n).sum(1) - (q * p).sum(1) for n in (a, o)])
-    assert log.loss[0] == pytest.approx(torch.relu(gaps + 0.05).mean().item(), abs=1e-4)
+    model.train()
+    log = finetune(model, text_examples[:2], Settings(), progress=False)
+    assert log.loss[0] == pytest.approx(torch.relu(gaps + 0.05).mean().item(), abs=1e-6)
 
 
 def test_the_prompt_is_the_models_default_unless_given(tiny_qwen, text_examples):

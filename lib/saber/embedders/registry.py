@@ -1,13 +1,13 @@
 """The registry of models, ``params/models.yaml``: one entry per model, checked when it is read."""
 
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 
 import yaml
 
-from saber.paths import PARAMS
+from saber.paths import PARAMS, models_dir
 from saber.published import published
 
 LOADERS = ("open_clip", "sentence_transformers", "bag_of_words", "chance")
@@ -24,6 +24,7 @@ class ModelEntry:
     licence: of the weights, as their owners name it.
     id, revision: Hub repository and the 40-digit commit that is pinned; files: what is fetched from it.
     folder: local model folder, relative to the repository root or absolute; tried before the Hub.
+    made_by: the notebook that makes the model, in ``outputs/<profile>/models/<name>``.
     package: ``package/subfolder`` of an installed Python package with the weights; tried before the Hub.
     architecture, pretrained: open_clip's own names, for weights without a config of their own.
     sha256: of the weights file, verified at each load when given.
@@ -41,6 +42,7 @@ class ModelEntry:
     revision: str | None = None
     files: tuple[str, ...] = ()
     folder: str | None = None
+    made_by: str | None = None
     package: str | None = None
     architecture: str | None = None
     pretrained: str | None = None
@@ -62,8 +64,10 @@ KEYS = tuple(f.name for f in fields(ModelEntry) if f.name != "name")
 _LISTS = ("modalities", "files")
 
 
-def load_registry(path: Path = PARAMS / "models.yaml") -> dict[str, ModelEntry]:
+def load_registry(path: Path = PARAMS / "models.yaml", profile: str | None = None) -> dict[str, ModelEntry]:
     """Read and check a registry; entries by name, in the order of the file.
+
+    profile: where to look for the models that notebooks make; without it those have no folder.
 
     Raises ValueError naming file, entry, key and the valid values, and FileNotFoundError.
     """
@@ -76,7 +80,13 @@ def load_registry(path: Path = PARAMS / "models.yaml") -> dict[str, ModelEntry]:
         raise ValueError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(data, dict) or not data:
         raise ValueError(f"{path}: expected a mapping 'model name: {{loader: ..., ...}}'")
-    return {str(name): _entry(str(name), given, f"{path}, entry {name!r}") for name, given in data.items()}
+    entries = {str(name): _entry(str(name), given, f"{path}, entry {name!r}") for name, given in data.items()}
+    if profile is None:
+        return entries
+    return {
+        name: replace(entry, folder=str(models_dir(profile) / name)) if entry.made_by else entry
+        for name, entry in entries.items()
+    }
 
 
 def find_entry(name: str, registry: dict[str, ModelEntry]) -> ModelEntry:
@@ -147,8 +157,10 @@ def _check_source(entry: ModelEntry, where: str) -> None:
         return
     if entry.id and not (entry.revision and entry.files):
         raise ValueError(f"{where}: a Hub id needs the pinned revision and the list of files to fetch")
-    if not (entry.id or entry.folder or entry.package):
-        raise ValueError(f"{where}: give a folder, a package, or id + revision + files")
+    if entry.made_by and (entry.id or entry.folder or entry.package):
+        raise ValueError(f"{where}: made_by names the notebook that makes the model; give no other source")
+    if not (entry.id or entry.folder or entry.package or entry.made_by):
+        raise ValueError(f"{where}: give a folder, a package, made_by, or id + revision + files")
     if bool(entry.architecture) != bool(entry.pretrained):
         raise ValueError(f"{where}: architecture and pretrained (open_clip's names) belong together")
     if entry.architecture and not entry.files:

@@ -29,6 +29,32 @@ VERSION = 2  # raise it when a change of this module may change a vector
 _DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
 
+def open_model(folder: Path, device: str = "auto", dtype: str = "fp32"):
+    """The SentenceTransformer of a local folder, in evaluation mode, for those who need the model itself.
+
+    device: auto, cpu, cuda, mps; dtype: fp32, bf16, fp16. Nothing is fetched.
+    """
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    from saber.embedders.vision_attention import batch_vision_attention
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # "Loading weights" would be saved in every notebook
+    try:
+        model = SentenceTransformer(
+            str(folder),
+            device=resolve_device(device),
+            local_files_only=True,
+            model_kwargs={"dtype": _DTYPES[dtype]},
+        )
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+    batch_vision_attention(model)
+    return model.eval()
+
+
 class SentenceTransformersEmbedder:
     """A sentence-transformers model folder behind the protocol; pooling is the model's own, then norm 1."""
 
@@ -55,31 +81,14 @@ class SentenceTransformersEmbedder:
 
     @cached_property
     def _model(self):
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
-
-        from saber.embedders.vision_attention import batch_vision_attention
-
-        shown = logging.is_progress_bar_enabled()
-        logging.disable_progress_bar()  # "Loading weights" would be saved in every notebook
-        try:
-            model = SentenceTransformer(
-                str(self.folder),
-                device=resolve_device(self.device),
-                local_files_only=True,
-                model_kwargs={"dtype": _DTYPES[self.dtype]},
-            )
-        finally:
-            if shown:
-                logging.enable_progress_bar()
-        batch_vision_attention(model)
+        model = open_model(self.folder, self.device, self.dtype)
         missing = [m for m in sorted(self.modalities) if not model.supports(m)]
         if missing:
             raise ValueError(
                 f"model {self.name!r} does not take {' and '.join(missing)}; it takes {model.modalities}: "
                 "correct 'modalities' in its registry entry"
             )
-        return model.eval()
+        return model
 
     @cached_property
     def dim(self) -> int:

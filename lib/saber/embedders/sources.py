@@ -28,6 +28,8 @@ def locate(entry: ModelEntry) -> Path:
             _verify(entry, folder)
             return folder
         reasons.append(f"no weights in the folder {folder}")
+    if entry.made_by:
+        reasons.append(f"notebook {entry.made_by} makes it, in the profile's outputs")
     if entry.package:
         folder = _package_folder(entry.package)
         if folder is None:

@@ -86,10 +86,10 @@ def batch_vision_attention(model: torch.nn.Module) -> int:
     """Let a Qwen vision tower attend to all equal-sized images of a batch at once, where the library loops.
 
     Works in place on every such tower in ``model``, also inside wrappers of sentence-transformers and peft.
-    Vectors and gradients stay the same up to rounding. Weights, their names and the config are not touched,
-    and copies and pickles of the model keep the change. With flash attention, or where no two images have the same
-    number of patches, the library's own code runs. ``eager`` attention holds the weights of all images of one
-    size at once, ``(images, heads, patches, patches)``: for large images keep ``sdpa``, the default.
+    Vectors and gradients stay the same up to rounding. Weights, their names and the config are not touched;
+    copies and pickles of the model keep the change. With flash attention, or where no two images have the
+    same number of patches, the library's own code runs. ``eager`` attention holds the weights of all images
+    of one size at once, ``(images, heads, patches, patches)``: for large images keep ``sdpa``, the default.
 
     Returns the number of attention modules changed: 0 for other models, and for those already changed.
     """

@@ -43,7 +43,7 @@ def save_merged(model, folder: Path, dtype: str = "float16") -> Path:
     beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         new, old = beside / "new", beside / "old"
-        merged.save_pretrained(str(new), create_model_card=False)
+        _save(merged, new)
         if folder.exists():
             folder.rename(old)
         try:
@@ -55,3 +55,15 @@ def save_merged(model, folder: Path, dtype: str = "float16") -> Path:
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return folder
+
+
+def _save(model, folder: Path) -> None:
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # "Writing model shards" would be saved in every notebook
+    try:
+        model.save_pretrained(str(folder), create_model_card=False)
+    finally:
+        if shown:
+            logging.enable_progress_bar()

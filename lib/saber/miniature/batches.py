@@ -16,7 +16,14 @@ from saber.training_scenes import Format, Scenes, aligned_batch, render_scenes
 from saber.vocabulary import load_vocabulary
 
 VIEW = Format(192, 32)  # one label for each image token
-GRIDS = ((6, 20), (3, 8))  # cells a side and objects of aligned scenes: an object covers one token, or four
+# Aligned scenes, cells a side and objects: large ones cover four image tokens each, small ones are as large
+# as in scenes of ten objects.
+LARGE, SMALL = (3, 9), (4, 14)
+STILL = 0.25  # share of the aligned scenes without jitter
+# how often a scene has so many objects: full ones have more to name
+DENSE_COUNTS = dict(
+    zip(range(1, 11), (0.02, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.18, 0.2), strict=True)
+)
 # how often a scene has so many objects, in images and in texts
 IMAGE_COUNTS = {2: 0.16, 3: 0.16, 4: 0.15, 5: 0.13, 6: 0.11, 7: 0.09, 8: 0.08, 9: 0.06, 10: 0.06}
 TEXT_COUNTS = {2: 0.32, 3: 0.26, 4: 0.14, 5: 0.1, 6: 0.06, 7: 0.04, 8: 0.03, 9: 0.03, 10: 0.02}
@@ -35,13 +42,13 @@ def names(scenes: Scenes, row: int) -> language.Pairs:
 
 
 def dense_batch(size: int, progress: float, aligned: float, key: tuple[int, ...]) -> Scenes:
-    """Aligned scenes whose jitter grows from a twentieth to half a cell, then real ones."""
+    """Large objects in their cells, then small ones too and ever more out of place, then real scenes."""
     vocabulary, rng = load_vocabulary("known"), np.random.default_rng(key)
     if progress < aligned:
-        grid, n_objects = GRIDS[int(rng.random() < 0.4)]
-        jitter = min(0.5, 0.05 + max(0.0, progress / aligned - 0.1) * 0.6)
-        return aligned_batch(vocabulary, VIEW, size, n_objects, grid, jitter, key)
-    return render_scenes(vocabulary, VIEW, int(rng.integers(1, 11)), key, range(size))
+        moved = max(0.0, progress / aligned - STILL) / (1 - STILL)
+        grid, n_objects = SMALL if moved and rng.random() < 0.7 else LARGE
+        return aligned_batch(vocabulary, VIEW, size, n_objects, grid, 0.04 + 0.46 * moved, key)
+    return render_scenes(vocabulary, VIEW, draw_count(DENSE_COUNTS, rng), key, range(size))
 
 
 @dataclass(frozen=True)

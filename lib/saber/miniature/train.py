@@ -44,11 +44,11 @@ class Recipe:
 
     seed: int = 0
     stages: tuple[Stage, ...] = (
-        Stage("dense", 4000, 8, 1.5e-3),
+        Stage("dense", 5000, 10, 1.5e-3),
         Stage("generative", 1100, 16, 1e-3),
         Stage("contrastive", 300, 32, 1e-3),
     )
-    aligned: float = 0.55
+    aligned: float = 0.45
     tags: tuple[str, ...] = ("text", "image")
     noise: float = 0.9
 
