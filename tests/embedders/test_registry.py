@@ -24,7 +24,8 @@ def test_shipped_registry():
     } <= (set(registry))
     for entry in registry.values():
         assert entry.licence and entry.modalities
-        assert entry.loader in ("bag_of_words", "chance") or entry.folder or (entry.id and entry.revision)
+        somewhere = entry.folder or entry.made_by or (entry.id and entry.revision)
+        assert entry.loader in ("bag_of_words", "chance") or somewhere
     assert registry["all-MiniLM-L6-v2"].modalities == ("text",)
     assert registry["mini-clip"].paper_row == registry["clip-vit-b-32"].paper_row == "CLIP ViT-B/32"
     assert registry["mini-clip"].published_row is None
@@ -37,6 +38,16 @@ def test_rows_of_the_paper_exist_in_its_tables():
     for entry in load_registry().values():
         if entry.paper_row:
             assert 0 < lookup(2, entry.paper_row, "MCQ Mean") < 100
+
+
+def test_models_that_notebooks_make_lie_in_the_profiles_outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("SABER_OUTPUTS", str(tmp_path / "out"))
+    text = "own: {loader: open_clip, modalities: [text], licence: MIT, made_by: 03_finetuning}"
+    path = write(tmp_path, text)
+    assert load_registry(path)["own"].folder is None
+    assert load_registry(path, "smoke")["own"].folder == str(tmp_path / "out" / "smoke" / "models" / "own")
+    with pytest.raises(ValueError, match="made_by names the notebook.*give no other source"):
+        load_registry(write(tmp_path, text.replace("}", ", folder: m}")))
 
 
 def test_defaults_and_order(tmp_path):
@@ -67,7 +78,7 @@ def test_defaults_and_order(tmp_path):
         (GOOD + ", published_row: A, stands_for: B}", "not both"),
         (GOOD + ", published_row: CLIP B32}", "unknown published_row CLIP B32; valid: CLIP ViT-B/32"),
         (GOOD + ", note: 3}", "note must be a str, not 3"),
-        ("{loader: open_clip, modalities: [text], licence: MIT}", "give a folder, a package, or id"),
+        ("{loader: open_clip, modalities: [text], licence: MIT}", "give a folder, a package, made_by, or id"),
         ("{loader: open_clip, modalities: [text], licence: MIT, id: o/m}", "needs the pinned revision"),
         (
             "{loader: open_clip, modalities: [text], licence: MIT, folder: f, architecture: A}",

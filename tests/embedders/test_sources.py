@@ -62,6 +62,14 @@ def test_folder_is_taken_relative_to_the_repository(tmp_path, monkeypatch, hub):
     assert hub.asked == []
 
 
+def test_a_model_that_is_not_made_yet_names_its_notebook(tmp_path):
+    for folder in (None, str(tmp_path)):
+        with pytest.raises(
+            ModelUnavailable, match="notebook 03_finetuning makes it, in the profile's outputs"
+        ):
+            s.locate(entry(folder=folder, made_by="03_finetuning"))
+
+
 def test_wrong_weights_in_a_named_folder_are_an_error(tmp_path, hub):
     folder = model_folder(tmp_path / "m", b"other")
     with pytest.raises(ModelUnavailable, match=f"not the file the registry names.*expected {SHA}"):

@@ -13,11 +13,10 @@ TEMPLATE = (
     "<|vision_start|><|image_pad|><|vision_end|>{% elif c['type'] == 'text' %}{{ c['text'] }}{% endif %}"
     "{% endfor %}{% endif %}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
 )
-N_LAYERS = 11  # one number of two digits
 
 
-@pytest.fixture(scope="session")
-def tiny_qwen_folder(tmp_path_factory):
+def make_tiny_qwen(tmp_path_factory, n_layers):
+    """Folder of the model with so many decoder layers."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Normalize, Transformer
@@ -42,7 +41,7 @@ def tiny_qwen_folder(tmp_path_factory):
     common = {"hidden_size": 32, "intermediate_size": 48, "initializer_range": 0.1}
     config = Qwen3VLConfig(
         text_config=common
-        | {"vocab_size": len(tokenizer), "num_hidden_layers": N_LAYERS, "num_attention_heads": 4}
+        | {"vocab_size": len(tokenizer), "num_hidden_layers": n_layers, "num_attention_heads": 4}
         | {"num_key_value_heads": 2, "head_dim": 8, "rope_parameters": rope},
         vision_config=common
         | {"depth": 2, "num_heads": 2, "out_hidden_size": 32, "patch_size": 16}
@@ -68,6 +67,17 @@ def tiny_qwen_folder(tmp_path_factory):
     model = SentenceTransformer(modules=modules, prompts=prompts, default_prompt_name="default", device="cpu")
     model.save_pretrained(str(folder), create_model_card=False)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_qwen_folder(tmp_path_factory):
+    return make_tiny_qwen(tmp_path_factory, n_layers=3)
+
+
+@pytest.fixture(scope="session")
+def deep_qwen_folder(tmp_path_factory):
+    """With one layer number of two digits."""
+    return make_tiny_qwen(tmp_path_factory, n_layers=11)
 
 
 @pytest.fixture

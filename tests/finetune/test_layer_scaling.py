@@ -11,14 +11,20 @@ SETTINGS = Settings(rank=2, alpha=6)
 
 
 @pytest.fixture
-def adapted(tiny_qwen):
-    """The tiny model with a large random update, as after training."""
-    add_lora(tiny_qwen, SETTINGS)
+def base(deep_qwen_folder, load):
+    return load(deep_qwen_folder)
+
+
+@pytest.fixture
+def adapted(deep_qwen_folder, load):
+    """The model with a large random update, as after training."""
+    model = load(deep_qwen_folder)
+    add_lora(model, SETTINGS)
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
-        for layer in lora_layers(tiny_qwen).values():
+        for layer in lora_layers(model).values():
             layer.lora_B["default"].weight.normal_(std=0.05, generator=generator)
-    return tiny_qwen
+    return model
 
 
 def encode(model, examples):
@@ -43,38 +49,36 @@ def test_factors():
         layer_factors(1)
 
 
-@pytest.mark.parametrize("kind", ["lines", "random", "only layer 10", "only layer 1"])
+@pytest.mark.parametrize("kind", ["lines", "random", "only layer 10"])
 def test_scaling_equals_scaled_weight_differences_merged_or_not(
-    kind, adapted, tiny_qwen_folder, load, text_examples, tmp_path
+    kind, adapted, base, load, text_examples, tmp_path
 ):
     n = count_layers(adapted)
     factors = {
         "lines": layer_factors(n),
         "random": np.random.default_rng(1).uniform(-1, 2, n),
         "only layer 10": np.eye(n)[10],
-        "only layer 1": np.eye(n)[1],
     }[kind]
     unscaled = encode(adapted, text_examples)
     scale_layers(adapted, factors)
     found = encode(adapted, text_examples)
     assert np.abs(found - unscaled).max() > 1e-3
-    expected = encode(scaled_by_hand(load(tiny_qwen_folder), adapted, factors), text_examples)
+    expected = encode(scaled_by_hand(base, adapted, factors), text_examples)
     np.testing.assert_allclose(found, expected, atol=1e-6)
-    merged = load(save_merged(adapted, tmp_path / "merged", dtype="float32"))
-    np.testing.assert_allclose(encode(merged, text_examples), expected, atol=1e-6)
+    if kind in ("lines", "random"):
+        merged = load(save_merged(adapted, tmp_path / "merged", dtype="float32"))
+        np.testing.assert_allclose(encode(merged, text_examples), expected, atol=1e-6)
 
 
-def test_factors_are_absolute(adapted, tiny_qwen_folder, load, text_examples):
-    trained = encode(adapted, text_examples)
+def test_factors_are_absolute(adapted, base, text_examples):
+    trained, untrained = encode(adapted, text_examples), encode(base, text_examples)
     for _ in range(2):
         scale_layers(adapted, np.full(11, 0.5))
     half = encode(adapted, text_examples)
-    expected = encode(scaled_by_hand(load(tiny_qwen_folder), adapted, np.full(11, 0.5)), text_examples)
+    expected = encode(scaled_by_hand(base, adapted, np.full(11, 0.5)), text_examples)
     np.testing.assert_allclose(half, expected, atol=1e-6)
     scale_layers(adapted, np.zeros(11))
-    np.testing.assert_allclose(
-        encode(adapted, text_examples), encode(load(tiny_qwen_folder), text_examples), atol=1e-6
-    )
+    np.testing.assert_array_equal(encode(adapted, text_examples), untrained)
     scale_layers(adapted, np.ones(11))
     np.testing.assert_array_equal(encode(adapted, text_examples), trained)
 
@@ -86,15 +90,15 @@ def test_layers_count_in_the_order_of_their_numbers(adapted):
     assert [layer_of(name)[1] for name in lora_layers(adapted)][-8:] == [9] * 4 + [10] * 4
 
 
-def test_layers_without_lora_keep_their_place(tiny_qwen):
+def test_layers_without_lora_keep_their_place(base):
     """As in hybrid decoders, of which only some layers have these projections."""
-    layers = tiny_qwen[0].model.language_model.layers
+    layers = base[0].model.language_model.layers
     for number in (0, 1, 2, 4, 5, 6, 8, 9, 10):
         del layers[number].self_attn
-    add_lora(tiny_qwen, Settings())
-    assert count_layers(tiny_qwen) == 11
-    scale_layers(tiny_qwen, layer_factors(11))
-    scales = {layer_of(n)[1]: layer.scaling["default"] for n, layer in lora_layers(tiny_qwen).items()}
+    add_lora(base, Settings())
+    assert count_layers(base) == 11
+    scale_layers(base, layer_factors(11))
+    scales = {layer_of(n)[1]: layer.scaling["default"] for n, layer in lora_layers(base).items()}
     assert scales == pytest.approx({3: 0.3, 7: 0.7})
 
 
@@ -106,12 +110,12 @@ def test_encoders_too(minilm_folder, load):
     assert lora_layers(model)["encoder.layer.0.attention.self.value"].scaling["default"] == 0
 
 
-def test_wrong_factors_and_states_raise(adapted, tiny_qwen_folder, load):
+def test_wrong_factors_and_states_raise(adapted, base):
     for factors in (np.ones(10), np.ones((11, 1)), [*np.ones(10), np.nan]):
         with pytest.raises(ValueError, match="11 finite factors"):
             scale_layers(adapted, factors)
     with pytest.raises(ValueError, match="add_lora"):
-        scale_layers(load(tiny_qwen_folder), np.ones(11))
+        scale_layers(base, np.ones(11))
     adapted[0].model.merge_adapter()
     with pytest.raises(ValueError, match="unmerge"):
         scale_layers(adapted, np.ones(11))

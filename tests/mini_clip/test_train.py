@@ -7,8 +7,18 @@ import torch
 from PIL import Image
 
 from saber.mini_clip.architecture import CONTEXT, IMAGE_SIZE, make_model, word_tokenizer
-from saber.mini_clip.scenes import make_pool
-from saber.mini_clip.train import Recipe, Stage, Trainer, encode_text, schedule, to_input, tokenize, train
+from saber.mini_clip.train import (
+    VIEW,
+    Recipe,
+    Stage,
+    Trainer,
+    encode_text,
+    schedule,
+    to_input,
+    tokenize,
+    train,
+)
+from saber.training_scenes import make_pool
 from saber.vocabulary import load_vocabulary
 
 TINY = Recipe(
@@ -84,7 +94,8 @@ def test_a_rerun_takes_up_what_is_there(trained, capsys):
 
 
 def test_both_stages_learn(vocabulary, tmp_path):
-    pool = make_pool(vocabulary, tmp_path, scenes_per_count=8, key=(0, 0), object_counts=[2], workers=1)
+    options = {"scenes_per_count": 8, "key": (0, 0), "object_counts": [2], "workers": 1}
+    pool = make_pool(vocabulary, VIEW, tmp_path, **options)
     trainer = Trainer(vocabulary, TINY, pool)
     optimizer = torch.optim.AdamW([*trainer.model.parameters(), *trainer.heads.parameters()], lr=1e-3)
     for step_of in (trainer.dense_step, trainer.contrastive_step):

@@ -7,6 +7,7 @@ there is none, so that no default prompt of a model's configuration slips in.
 import warnings
 from collections.abc import Sequence
 from functools import cached_property
+from logging import getLogger
 from pathlib import Path
 
 import numpy as np
@@ -39,8 +40,11 @@ def open_model(folder: Path, device: str = "auto", dtype: str = "fp32"):
 
     from saber.embedders.vision_attention import batch_vision_attention
 
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()  # "Loading weights" would be saved in every notebook
+    # "Loading weights" and a word on the default prompt would be saved in every notebook
+    shown, library = logging.is_progress_bar_enabled(), getLogger("sentence_transformers")
+    level = library.level
+    logging.disable_progress_bar()
+    library.setLevel("ERROR")
     try:
         model = SentenceTransformer(
             str(folder),
@@ -49,6 +53,7 @@ def open_model(folder: Path, device: str = "auto", dtype: str = "fp32"):
             model_kwargs={"dtype": _DTYPES[dtype]},
         )
     finally:
+        library.setLevel(level)
         if shown:
             logging.enable_progress_bar()
     batch_vision_attention(model)

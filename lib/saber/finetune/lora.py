@@ -6,6 +6,7 @@ Everything is embedded as ``model.encode`` would: the model's own preprocessing,
 import math
 import re
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from itertools import islice
@@ -50,7 +51,7 @@ class Settings:
 def add_lora(model, settings: Settings) -> int:
     """Put fresh LoRA weights into a SentenceTransformer and freeze all others; returns their number.
 
-    Rank-4 updates without dropout, by default on query, key, value and output projection of every layer of
+    Updates of low rank without dropout, by default on query, key, value and output projection of every layer of
     the language model (of the text encoder). Of hybrid decoders these are the full-attention layers
     (appendix D). A vision tower stays as it is. A fresh update is zero: embeddings do not change yet. The
     initial weights depend on the seed alone.
@@ -72,7 +73,8 @@ def add_lora(model, settings: Settings) -> int:
             re.escape(name) for name in names
         ),  # whole names: endings may occur elsewhere
     )
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of transformers about a name that peft still uses
         torch.default_generator.manual_seed(settings.seed)  # peft draws on the CPU, whatever the device
         model[0].model = get_peft_model(network, config)
     model.eval()

@@ -23,6 +23,8 @@ from saber.miniature.architecture import make_model, save_model, word_tokenizer
 from saber.miniature.network import Network
 from saber.miniature.stages import Losses
 
+KEEP_EVERY = 250  # steps
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -39,18 +41,20 @@ class Recipe:
     """Everything the weights depend on besides the code.
 
     aligned: share of the dense stage with aligned scenes. tags: the modalities with tags in the generative
-    stage. noise: share of texts with attributes dealt at random in the contrastive stage.
+    stage. noise: share of texts with attributes dealt at random in the contrastive stage. frozen_layers: how
+    many decoder layers that stage leaves as they are, with the word embeddings if any.
     """
 
     seed: int = 0
     stages: tuple[Stage, ...] = (
         Stage("dense", 5000, 10, 1.5e-3),
-        Stage("generative", 1100, 16, 1e-3),
-        Stage("contrastive", 300, 32, 1e-3),
+        Stage("generative", 700, 16, 1e-3),
+        Stage("contrastive", 250, 32, 1e-3),
     )
     aligned: float = 0.45
     tags: tuple[str, ...] = ("text", "image")
     noise: float = 0.9
+    frozen_layers: int = 3
 
 
 CONTROLS = {
@@ -126,47 +130,73 @@ class Trainer:
         model = self.network.model
         if stage.name == "dense":
             return [*model.visual.parameters(), self.network.words, self.losses.dense_scale]
-        visual = model.visual
-        mergers = [*visual.merger.parameters(), *visual.deepstack_merger_list.parameters()]
+        language, visual = model.language_model, model.visual
         if stage.name == "generative":  # trained further, the tower forgets what it can name
-            return [*model.language_model.parameters(), *mergers, self.losses.tag_scale]
-        return [*model.language_model.parameters(), *mergers, self.losses.temperature]
+            mergers = [*visual.merger.parameters(), *visual.deepstack_merger_list.parameters()]
+            return [*language.parameters(), *mergers, self.losses.tag_scale]
+        if not self.recipe.frozen_layers:
+            return [*language.parameters(), self.losses.temperature]
+        upper = language.layers[self.recipe.frozen_layers :]
+        return [*upper.parameters(), *language.norm.parameters(), self.losses.temperature]
 
-    def run(self, stage: Stage, workers: int) -> None:
-        """Train one stage, printing a line about every half minute."""
-        make, arguments, loss_of = self.plan(stage)
+    def only(self, stage: Stage) -> list[torch.nn.Parameter]:
+        """The parameters that a stage changes, all others frozen."""
+        self.network.model.requires_grad_(False)
+        self.losses.requires_grad_(False)
         parameters = self.trained(stage)
+        for parameter in parameters:
+            parameter.requires_grad_(True)
+        return parameters
+
+    def run(self, stage: Stage, workers: int, part: Path) -> None:
+        """Train one stage, printing a line about every half minute.
+
+        Every ``KEEP_EVERY`` steps its state goes to the file ``part``, from which a rerun goes on.
+        """
+        make, arguments, loss_of = self.plan(stage)
+        parameters = self.only(stage)
         groups = [
             {"params": [p for p in parameters if p.ndim > 1], "weight_decay": 0.02},
             {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
         ]
         optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.98), fused=True)
+        first = 0
+        if part.exists():
+            kept = torch.load(part, weights_only=True)
+            self.load(kept)
+            optimizer.load_state_dict(kept["optimizer"])
+            first = kept["step"]
+            print(f"{stage.name}: goes on after step {first}", flush=True)
         started = last = time.monotonic()
         seen: list[dict] = []
-        for step, batch in enumerate(batches.ahead(make, arguments, workers)):
+        for step, batch in enumerate(batches.ahead(make, arguments[first:], workers), start=first):
             for group in optimizer.param_groups:
                 group["lr"] = stage.learning_rate * schedule(step, stage.n_batches)
             loss, figures = loss_of(batch)
-            optimizer.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-            optimizer.step()
             if not math.isfinite(loss.item()):
                 raise FloatingPointError(
                     f"the loss of stage {stage.name} is {loss.item()} at step {step + 1}"
                 )
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+            optimizer.step()
             seen.append({"loss": loss.item(), **figures})
             if time.monotonic() - last > 30 or step + 1 == stage.n_batches:
                 last = time.monotonic()
                 shown = " ".join(f"{k} {np.mean([s[k] for s in seen[-100:]]):.3f}" for k in seen[-1])
-                rate = (step + 1) * stage.batch_size / (last - started)
+                rate = (step + 1 - first) * stage.batch_size / (last - started)
                 print(f"{stage.name} {step + 1}/{stage.n_batches} {rate:.0f} scenes/s {shown}", flush=True)
+            if (step + 1) % KEEP_EVERY == 0:
+                state = {**self.state(), "optimizer": optimizer.state_dict(), "step": step + 1}
+                files.write_with(part, partial(torch.save, state))
 
 
 def train(folder: Path, recipe: Recipe, workers: int = 1) -> str:
     """Train all stages and write the model folder; returns the SHA-256 of its weights.
 
-    A checkpoint after each stage lies in ``<folder>-work`` and is taken up by a rerun with the same recipe.
+    Checkpoints lie in ``<folder>-work``; a rerun with the same recipe takes them up and ends with the same
+    weights.
     """
     work = folder.with_name(folder.name + "-work")
     trainer = Trainer(recipe)
@@ -176,8 +206,10 @@ def train(folder: Path, recipe: Recipe, workers: int = 1) -> str:
             trainer.load(torch.load(saved, weights_only=True))
             print(f"{stage.name}: taken from {saved.name}", flush=True)
             continue
-        trainer.run(stage, workers)
+        part = saved.with_suffix(".part.pt")
+        trainer.run(stage, workers, part)
         files.write_with(saved, partial(torch.save, trainer.state()))
+        part.unlink(missing_ok=True)
     return save_model(trainer.network.model.eval(), trainer.network.tokenizer, folder)
 
 
@@ -191,5 +223,6 @@ def _past(recipe: Recipe, number: int) -> str:
         stages=stages,
         tags=recipe.tags if "generative" in names else neutral.tags,
         noise=recipe.noise if "contrastive" in names else neutral.noise,
+        frozen_layers=recipe.frozen_layers if "contrastive" in names else neutral.frozen_layers,
     )
     return hashlib.sha256(repr((past, SpritesBackend().fingerprint)).encode()).hexdigest()[:12]
