@@ -75,7 +75,7 @@ def test_the_chat_template_gives_these_tokens(stranger):
     assert stranger["tokens"] == {
         "text": [*START, *WORDS, *END],
         "image": [*START, *IMAGE, *END],
-        "both": [*START, *WORDS, *IMAGE, *END],
+        "both": [*START, *IMAGE, *WORDS, *END],  # in the order given
     }
 
 

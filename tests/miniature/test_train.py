@@ -16,7 +16,7 @@ from saber.miniature.train import CONTROLS, Recipe, Stage, Trainer, control, sch
 
 TINY = Recipe(
     seed=3,
-    stages=(Stage("dense", 2, 1, 1e-3), Stage("generative", 2, 2, 1e-3), Stage("contrastive", 2, 4, 1e-3)),
+    stages=(Stage("dense", 2, 1, 1e-3), Stage("generative", 2, 1, 1e-3), Stage("contrastive", 2, 2, 1e-3)),
     aligned=0.5,
 )
 

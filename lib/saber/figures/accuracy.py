@@ -50,7 +50,9 @@ def accuracy_figure(table_17: pd.DataFrame, models: Sequence[str]) -> Figure:
         ax.set(title=pairing.replace("->", "→"), xlabel="objects", ylabel="accuracy (%)", ylim=(0, 103))
         ax.set_xticks(sorted(measured["n_objects"].unique()))
     handles = {h.get_label(): h for ax in axes for h in ax.get_legend_handles_labels()[0]}
-    figure.legend(handles=list(handles.values()), loc="outside lower center", ncols=max(len(handles), 1))
+    figure.legend(
+        handles=list(handles.values()), loc="outside lower center", ncols=min(max(len(handles), 1), 4)
+    )
     return figure
 
 

@@ -51,10 +51,10 @@ class Settings:
 def add_lora(model, settings: Settings) -> int:
     """Put fresh LoRA weights into a SentenceTransformer and freeze all others; returns their number.
 
-    Updates of low rank without dropout, by default on query, key, value and output projection of every layer of
-    the language model (of the text encoder). Of hybrid decoders these are the full-attention layers
-    (appendix D). A vision tower stays as it is. A fresh update is zero: embeddings do not change yet. The
-    initial weights depend on the seed alone.
+    Updates of low rank without dropout, by default on query, key, value and output projection of every layer
+    of the language model or text encoder; of hybrid decoders, of the full-attention layers (appendix D). A
+    vision tower stays as it is. A fresh update is zero: embeddings do not change yet. The initial weights
+    depend on the seed alone.
     Raises ValueError for a model without such layers and for one that already has LoRA weights.
     """
     from peft import LoraConfig, get_peft_model
@@ -69,9 +69,7 @@ def add_lora(model, settings: Settings) -> int:
         r=settings.rank,
         lora_alpha=settings.alpha,
         lora_dropout=0.0,
-        target_modules="|".join(
-            re.escape(name) for name in names
-        ),  # whole names: endings may occur elsewhere
+        target_modules="|".join(map(re.escape, names)),  # whole names: endings may occur elsewhere
     )
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of transformers about a name that peft still uses
