@@ -45,15 +45,16 @@ def sample_pairs(
             rng.shuffle(attributes)
 
 
-def patch_owners(owner: np.ndarray, patch: int, min_share: float = 0.35) -> np.ndarray:
-    """Index of the object that covers most of each patch, -1 where none covers ``min_share`` of it.
+def patch_owners(owner: np.ndarray, view: "Format") -> np.ndarray:
+    """Index of the object that covers most of each patch, -1 where none covers ``view.min_share`` of it.
 
     ``owner`` is ``(size, size)``; the result ``((size / patch)^2,)`` in reading order.
     """
+    patch = view.patch
     side = len(owner) // patch
     blocks = owner.reshape(side, patch, side, patch).transpose(0, 2, 1, 3).reshape(side * side, -1)
     counts = np.stack([(blocks == k).sum(1) for k in range(int(owner.max()) + 1)], axis=1)
-    return np.where(counts.max(1) >= min_share * patch * patch, counts.argmax(1), -1)
+    return np.where(counts.max(1) >= view.min_share * patch * patch, counts.argmax(1), -1)
 
 
 @cache
@@ -106,10 +107,14 @@ def aligned_scene(
 
 @dataclass(frozen=True)
 class Format:
-    """How a model sees a scene: image side ``size`` and ``patch``, the side of the labelled squares."""
+    """How a model sees a scene: image side ``size`` and ``patch``, the side of the labelled squares.
+
+    ``min_share``: part of a square that its object must cover at least.
+    """
 
     size: int
     patch: int
+    min_share: float = 0.35
 
 
 def aligned_batch(
@@ -131,7 +136,7 @@ def aligned_batch(
         image, owner = aligned_scene(names, looks, jitter, rng, view.size, grid)
         images.append(image)
         pairs.append(chosen)
-        patches.append(patch_owners(owner, view.patch))
+        patches.append(patch_owners(owner, view))
     return Scenes(np.stack(images), np.array(pairs), np.stack(patches))
 
 
@@ -179,7 +184,7 @@ def render_scenes(
             image, owner = render_scene(names, looks, seed, view.size, flipped, return_owner=True)
             images.append(image)
             pairs.append(chosen)
-            patches.append(patch_owners(owner, view.patch))
+            patches.append(patch_owners(owner, view))
     return Scenes(np.stack(images), np.array(pairs), np.stack(patches))
 
 

@@ -46,7 +46,7 @@ def test_models_that_notebooks_make_lie_in_the_profiles_outputs(tmp_path, monkey
     path = write(tmp_path, text)
     assert load_registry(path)["own"].folder is None
     assert load_registry(path, "smoke")["own"].folder == str(tmp_path / "out" / "smoke" / "models" / "own")
-    with pytest.raises(ValueError, match="made_by names the notebook.*give no other source"):
+    with pytest.raises(ValueError, match=r"made_by names the notebook.*give no other source"):
         load_registry(write(tmp_path, text.replace("}", ", folder: m}")))
 
 

@@ -13,7 +13,6 @@ from saber.mini_clip.train import (
     Stage,
     Trainer,
     encode_text,
-    schedule,
     to_input,
     tokenize,
     train,
@@ -62,13 +61,6 @@ def test_the_shortened_text_encoder_equals_the_models_own(vocabulary):
     )
     with torch.no_grad():
         assert torch.allclose(encode_text(model, ids), model.encode_text(ids, normalize=True), atol=1e-6)
-
-
-def test_schedule_warms_up_stays_and_decays():
-    values = [schedule(step, 1000) for step in range(1000)]
-    assert (
-        values[0] < 0.02 and values[100] == values[299] == 1 and values[-1] == pytest.approx(0.03, abs=0.01)
-    )
 
 
 def test_open_clip_loads_the_folder_as_it_is(trained):

@@ -159,13 +159,13 @@ def test_full_noise_deals_attributes_anew_and_keeps_every_word(blank_scenes, rea
 
 def test_half_the_noise_leaves_about_half_of_the_large_scenes_whole(blank_scenes, read_pairs):
     whole = total = 0
-    for i in range(60):
+    for i in range(40):
         batch = contrastive_batch(6, 0.5, (9, 2, i))
         scenes = scenes_of(batch, (9, 2, i), read_pairs)
         if len(scenes[0]) >= 5:  # smaller ones are often whole by chance
             whole += sum(sorted(read_pairs(t)) == sorted(p) for t, p in zip(batch.texts, scenes, strict=True))
             total += len(scenes)
-    assert total > 80 and 0.35 < whole / total < 0.65
+    assert total > 60 and 0.35 < whole / total < 0.65
 
 
 def test_second_views_show_the_first_scenes_anew():

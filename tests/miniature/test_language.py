@@ -74,6 +74,7 @@ def test_held_out_names_are_the_held_out_indices():
             assert language.any_held_out([("old", "bench"), (a.name, o.name)]) == held_out(i, j)
 
 
+@settings(max_examples=60)
 @given(SEEDS, COUNTS, SHARES, st.sampled_from([0.0, 0.3, 1.0]))
 def test_sampled_pairs_are_distinct_words_of_the_tiers_and_none_is_held_out(seed, n, shares, mixed):
     pairs = language.sample_pairs(n, np.random.default_rng(seed), shares, mixed)

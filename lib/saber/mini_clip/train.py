@@ -7,7 +7,6 @@ not who wears what: binding is neither taught nor hindered.
 """
 
 import hashlib
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from saber import files
 from saber.captions import caption
 from saber.images.sprites_backend import SpritesBackend
 from saber.mini_clip.architecture import IMAGE_SIZE, PATCH, make_model, save_model, word_tokenizer
+from saber.training import make_optimizer, schedule, set_learning_rate
 from saber.training_scenes import Format, Scenes, aligned_batch, make_pool
 from saber.vocabulary import Vocabulary, load_vocabulary
 
@@ -53,13 +53,6 @@ class Recipe:
         Stage("dense", 3000, 16, 1.5e-3, aligned=0.5),
         Stage("contrastive", 600, 64, 6e-4),
     )
-
-
-def schedule(step: int, n_steps: int, warmup: int = 60) -> float:
-    """Share of the learning rate: short warm-up, constant for 30 %, cosine down to 3 %."""
-    progress = step / n_steps
-    decay = 1.0 if progress < 0.3 else 0.03 + 0.97 * 0.5 * (1 + math.cos(math.pi * (progress - 0.3) / 0.7))
-    return min(1.0, (step + 1) / warmup) * decay
 
 
 def to_input(images: np.ndarray) -> torch.Tensor:
@@ -155,16 +148,11 @@ class Trainer:
         """Train one stage, printing a line about every half minute."""
         step_of = {"dense": self.dense_step, "contrastive": self.contrastive_step}[stage.name]
         parameters = [*self.model.parameters(), *self.heads.parameters()]
-        groups = [
-            {"params": [p for p in parameters if p.ndim > 1], "weight_decay": 0.02},
-            {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
-        ]
-        optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.98), fused=True)
+        optimizer = make_optimizer(parameters)
         started = last = time.monotonic()
         seen: list[dict] = []
         for step, batch in enumerate(self.batches(stage, number)):
-            for group in optimizer.param_groups:
-                group["lr"] = stage.learning_rate * schedule(step, stage.n_batches)
+            set_learning_rate(optimizer, stage.learning_rate * schedule(step, stage.n_batches))
             loss, logs = step_of(batch, np.random.default_rng((self.recipe.seed, number, step, 1)))
             optimizer.zero_grad()
             loss.backward()

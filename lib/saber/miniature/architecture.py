@@ -138,7 +138,7 @@ def make_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen3VLModel:
 
 
 def make_processor(tokenizer: PreTrainedTokenizerFast) -> Qwen3VLProcessor:
-    """Images keep their shape and get at most 36 tokens, as many as the training scenes of 192 x 192."""
+    """Images keep their shape and are resized to about 36 tokens at most, as a scene of 192 x 192 has."""
     size = {"shortest_edge": (2 * CELL) ** 2, "longest_edge": IMAGE_SIZE**2}
     norm = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
     patches = {"patch_size": PATCH, "merge_size": MERGE, "temporal_patch_size": 2}
@@ -151,7 +151,7 @@ def make_processor(tokenizer: PreTrainedTokenizerFast) -> Qwen3VLProcessor:
 
 
 def save_model(model: Qwen3VLModel, tokenizer: PreTrainedTokenizerFast, folder: Path) -> str:
-    """Write the folder with fp16 weights; returns the SHA-256 of the weights file. Replaces what is there."""
+    """Write the folder with fp16 weights; returns the SHA-256 of the weights file. Other files stay."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Normalize, Transformer
     from sentence_transformers.sentence_transformer.modules import Pooling

@@ -15,7 +15,10 @@ from saber.miniature import language
 from saber.training_scenes import Format, Scenes, aligned_batch, render_scenes
 from saber.vocabulary import load_vocabulary
 
-VIEW = Format(192, 32)  # one label for each image token
+# One label for each image token. A full scene's objects are little larger than a token: with a larger least
+# share half of them would have none.
+VIEW = Format(192, 32, min_share=0.12)
+OWN = 99_991  # ends the key of a batch's own draws; those of its scenes end in their number
 # Aligned scenes, cells a side and objects: large ones cover four image tokens each, small ones are as large
 # as in scenes of ten objects.
 LARGE, SMALL = (3, 9), (4, 14)
@@ -43,7 +46,7 @@ def names(scenes: Scenes, row: int) -> language.Pairs:
 
 def dense_batch(size: int, progress: float, aligned: float, key: tuple[int, ...]) -> Scenes:
     """Large objects in their cells, then small ones too and ever more out of place, then real scenes."""
-    vocabulary, rng = load_vocabulary("known"), np.random.default_rng(key)
+    vocabulary, rng = load_vocabulary("known"), np.random.default_rng((*key, OWN))
     if progress < aligned:
         moved = max(0.0, progress / aligned - STILL) / (1 - STILL)
         grid, n_objects = SMALL if moved and rng.random() < 0.7 else LARGE
@@ -70,7 +73,7 @@ def target(pairs: language.Pairs, rng: np.random.Generator) -> str:
 
 def generative_batch(size: int, key: tuple[int, ...]) -> Generative:
     """``size`` images of one object count and as many texts."""
-    rng = np.random.default_rng(key)
+    rng = np.random.default_rng((*key, OWN))
     count = draw_count(IMAGE_COUNTS, rng)
     scenes = render_scenes(load_vocabulary("known"), VIEW, count, key, range(size))
     pairs = [language.sample_pairs(draw_count(TEXT_COUNTS, rng), rng) for _ in range(size)]
@@ -100,7 +103,7 @@ class Contrastive:
 
 def contrastive_batch(size: int, noise: float, key: tuple[int, ...]) -> Contrastive:
     """Scenes of one object count with texts, the share ``noise`` of which has attributes dealt at random."""
-    rng = np.random.default_rng(key)
+    rng = np.random.default_rng((*key, OWN))
     count, vocabulary, half = draw_count(IMAGE_COUNTS, rng), load_vocabulary("known"), size // 2
     twice = render_scenes(vocabulary, VIEW, count, key, range(half), views=2)
     once = render_scenes(vocabulary, VIEW, count, key, range(half, size))

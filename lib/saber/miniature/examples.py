@@ -13,6 +13,7 @@ from saber.finetune import Example
 from saber.images.render import render_scene
 from saber.miniature import language
 from saber.miniature.architecture import IMAGE_SIZE
+from saber.miniature.batches import OWN
 from saber.vocabulary import instantiate, load_vocabulary
 
 WITH_SEEN_WORDS = (0.4, 0.3, 0.3)
@@ -45,7 +46,7 @@ def text_examples(n: int, seed: int, shares: Sequence[float] = WITH_SEEN_WORDS) 
     """``n`` examples of text; ``shares``: of the tiers of words, see :func:`.language.sample_pairs`."""
     examples = []
     for i in range(n):
-        rng = np.random.default_rng((seed, 0, i))
+        rng = np.random.default_rng((seed, 0, i, OWN))
         scenes = _draw(rng, shares)
         frame = language.draw_frame(len(scenes[0]), rng)
         kind = "attributive" if rng.random() < (0.5 if len(scenes[0]) == 2 else 0.7) else "predicative"
@@ -60,7 +61,7 @@ def image_examples(n: int, seed: int) -> list[Example]:
 
     vocabulary, examples = load_vocabulary("known"), []
     for i in range(n):
-        rng = np.random.default_rng((seed, 1, i))
+        rng = np.random.default_rng((seed, 1, i, OWN))
         scenes = _draw(rng, (1.0, 0.0, 0.0))
         looks = {a: instantiate(vocabulary.attribute(a), vocabulary.palette, rng) for a, _ in scenes[0]}
         images = [

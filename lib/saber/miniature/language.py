@@ -159,6 +159,8 @@ def sentence(pairs: Pairs, kind: str, frame: dict[str, str]) -> str:
     """
     opener, subject, tail, verb = (frame[k] for k in ("opener", "subject", "tail", "verb"))
     middles = [frame[f"middle {i}"] for i in range(len(pairs))]
+    if len(pairs) < 2:
+        raise ValueError(f"a sentence needs at least two pairs, not {pairs}")
     if kind == "attributive":
         parts = [f"{article(a)} {a} {o} {m}".strip() for (a, o), m in zip(pairs, middles, strict=True)]
         words = f"{opener} {subject} {', '.join(parts[:-1])} and {parts[-1]} {tail}"

@@ -11,6 +11,7 @@ import numpy as np
 
 from saber.benchmark import make_example
 from saber.items import Benchmark
+from saber.miniature.batches import OWN
 from saber.miniature.language import any_held_out
 from saber.training_scenes import held_out
 from saber.vocabulary import load_vocabulary
@@ -28,7 +29,7 @@ def make_questions(
     if part not in PARTS:
         raise ValueError(f"unknown part {part!r}; choose from {', '.join(PARTS)}")
     made = [
-        _question(part, n, np.random.default_rng((seed, PARTS.index(part), n, i)), i)
+        _question(part, n, np.random.default_rng((seed, PARTS.index(part), n, i, OWN)), i)
         for n in object_counts
         for i in range(questions_per_count)
     ]

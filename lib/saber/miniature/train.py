@@ -22,8 +22,18 @@ from saber.miniature import batches
 from saber.miniature.architecture import make_model, save_model, word_tokenizer
 from saber.miniature.network import Network
 from saber.miniature.stages import Losses
+from saber.training import make_optimizer, schedule, set_learning_rate
 
 KEEP_EVERY = 250  # steps
+SOURCES = (
+    "architecture.py",
+    "batches.py",
+    "language.py",
+    "language.yaml",
+    "network.py",
+    "stages.py",
+    "../training_scenes.py",
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,7 @@ class Recipe:
 
 CONTROLS = {
     "none": {},
-    "contrastive-only": {"skip": "generative"},
+    "contrastive-only": {"skip": "generative", "frozen_layers": 0},
     "text-tags": {"tags": ("text",)},
     "image-tags": {"tags": ("image",)},
     "no-tags": {"tags": ()},
@@ -75,13 +85,6 @@ def control(recipe: Recipe, name: str) -> Recipe:
     if skipped := change.pop("skip", None):
         change["stages"] = tuple(s for s in recipe.stages if s.name != skipped)
     return replace(recipe, **change)
-
-
-def schedule(step: int, n_steps: int, warmup: int = 60) -> float:
-    """Share of the learning rate: short warm-up, constant for 30 %, cosine down to 3 %."""
-    progress = step / n_steps
-    decay = 1.0 if progress < 0.3 else 0.03 + 0.97 * 0.5 * (1 + math.cos(math.pi * (progress - 0.3) / 0.7))
-    return min(1.0, (step + 1) / warmup) * decay
 
 
 class Trainer:
@@ -155,11 +158,7 @@ class Trainer:
         """
         make, arguments, loss_of = self.plan(stage)
         parameters = self.only(stage)
-        groups = [
-            {"params": [p for p in parameters if p.ndim > 1], "weight_decay": 0.02},
-            {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
-        ]
-        optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.98), fused=True)
+        optimizer = make_optimizer(parameters)
         first = 0
         if part.exists():
             kept = torch.load(part, weights_only=True)
@@ -170,8 +169,7 @@ class Trainer:
         started = last = time.monotonic()
         seen: list[dict] = []
         for step, batch in enumerate(batches.ahead(make, arguments[first:], workers), start=first):
-            for group in optimizer.param_groups:
-                group["lr"] = stage.learning_rate * schedule(step, stage.n_batches)
+            set_learning_rate(optimizer, stage.learning_rate * schedule(step, stage.n_batches))
             loss, figures = loss_of(batch)
             if not math.isfinite(loss.item()):
                 raise FloatingPointError(
@@ -214,7 +212,7 @@ def train(folder: Path, recipe: Recipe, workers: int = 1) -> str:
 
 
 def _past(recipe: Recipe, number: int) -> str:
-    """A digest of all that leads to the end of a stage: the recipe up to it, and the renderer."""
+    """A digest of what leads to the end of a stage: the recipe up to it, the code and the renderer."""
     stages = recipe.stages[: number + 1]
     names = {stage.name for stage in stages}
     neutral = Recipe()
@@ -225,4 +223,5 @@ def _past(recipe: Recipe, number: int) -> str:
         noise=recipe.noise if "contrastive" in names else neutral.noise,
         frozen_layers=recipe.frozen_layers if "contrastive" in names else neutral.frozen_layers,
     )
-    return hashlib.sha256(repr((past, SpritesBackend().fingerprint)).encode()).hexdigest()[:12]
+    code = [files.file_digest(Path(__file__).parent / name) for name in SOURCES]
+    return hashlib.sha256(repr((past, code, SpritesBackend().fingerprint)).encode()).hexdigest()[:12]
