@@ -33,74 +33,24 @@ PAIRS = [
 
 
 @pytest.fixture(scope="module")
-def qwen_folder(tmp_path_factory):
+def qwen_folder(tmp_path_factory, tiny_qwen_maker):
     """Byte-level tokens, with merges so that " red" is one token and other words are two or more."""
-    from tokenizers import pre_tokenizers
-    from transformers import (
-        Qwen2Tokenizer,
-        Qwen2VLImageProcessor,
-        Qwen3VLConfig,
-        Qwen3VLModel,
-        Qwen3VLProcessor,
-        Qwen3VLVideoProcessor,
-    )
-
-    folder = tmp_path_factory.mktemp("tiny qwen é")
-    merges = [("Ġ", "r"), ("e", "d"), ("Ġr", "ed"), ("u", "p"), ("d", "o"), ("Ġ", "b"), ("Ġb", "l")]
-    tokens = [*sorted(pre_tokenizers.ByteLevel.alphabet()), *("".join(pair) for pair in merges)]
-    tokenizer = Qwen2Tokenizer(vocab={token: i for i, token in enumerate(tokens)}, merges=merges)
-    names = ["im_start", "im_end", "vision_start", "vision_end", "image_pad", "video_pad"]
-    tokenizer.add_special_tokens({"additional_special_tokens": [f"<|{name}|>" for name in names]})
-    ids = {name: tokenizer.convert_tokens_to_ids(f"<|{name}|>") for name in names}
-    rope = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 1, 1], "mrope_interleaved": True}
-    common = {"hidden_size": 32, "intermediate_size": 48, "initializer_range": 0.3}
-    config = Qwen3VLConfig(
-        text_config=common
-        | {"vocab_size": len(tokenizer), "num_hidden_layers": N_LAYERS, "num_attention_heads": N_HEADS}
-        | {"num_key_value_heads": 2, "head_dim": 8, "rope_parameters": rope},
-        vision_config=common
-        | {"depth": 1, "num_heads": 2, "out_hidden_size": 32, "patch_size": 16}
-        | {"num_position_embeddings": 16, "deepstack_visual_indexes": [0]},
-        image_token_id=ids["image_pad"],
-        video_token_id=ids["video_pad"],
-        vision_start_token_id=ids["vision_start"],
-        vision_end_token_id=ids["vision_end"],
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        Qwen3VLModel(config).save_pretrained(folder)
-    Qwen3VLProcessor(
-        image_processor=Qwen2VLImageProcessor(patch_size=16, merge_size=2),
-        tokenizer=tokenizer,
-        video_processor=Qwen3VLVideoProcessor(patch_size=16, merge_size=2),
-        chat_template=TEMPLATE,
-    ).save_pretrained(folder)
-    return folder
+    merges = (("Ġ", "r"), ("e", "d"), ("Ġr", "ed"), ("u", "p"), ("d", "o"), ("Ġ", "b"), ("Ġb", "l"))
+    return tiny_qwen_maker(tmp_path_factory.mktemp("qwen"), N_LAYERS, merges, spread=0.3, default=DEFAULT)
 
 
 @pytest.fixture
 def qwen(qwen_folder):
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.base.modules import Normalize, Transformer
-    from sentence_transformers.sentence_transformer.modules import Pooling
 
-    transformer = Transformer(
-        str(qwen_folder), processing_kwargs={"chat_template": {"add_generation_prompt": True}}
-    )
-    modules = [transformer, Pooling(32, pooling_mode="lasttoken"), Normalize()]
-    return SentenceTransformer(
-        modules=modules, prompts={"default": DEFAULT}, default_prompt_name="default", device="cpu"
-    )
+    return SentenceTransformer(str(qwen_folder), device="cpu")
 
 
 @pytest.fixture(scope="module")
-def minilm():
+def minilm(minilm_folder):
     from sentence_transformers import SentenceTransformer
 
-    from saber.embedders import load_registry
-    from saber.embedders.sources import locate
-
-    return SentenceTransformer(str(locate(load_registry()["all-MiniLM-L6-v2"])), device="cpu")
+    return SentenceTransformer(str(minilm_folder), device="cpu")
 
 
 def explicit_margin(attention, spans, pairs):

@@ -92,60 +92,6 @@ def tiny_sentence_model(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_vision_language_model(tmp_path_factory) -> Path:
+def tiny_vision_language_model(tmp_path_factory, tiny_qwen_maker) -> Path:
     """Folder of a tiny sentence-transformers model of the Qwen3-VL classes, which takes texts and images."""
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.base.modules import Transformer
-    from sentence_transformers.sentence_transformer.modules import Pooling
-    from tokenizers import pre_tokenizers
-    from transformers import (
-        Qwen2Tokenizer,
-        Qwen2VLImageProcessor,
-        Qwen3VLConfig,
-        Qwen3VLModel,
-        Qwen3VLProcessor,
-        Qwen3VLVideoProcessor,
-    )
-
-    base, folder = tmp_path_factory.mktemp("qwen"), tmp_path_factory.mktemp("vision-language model")
-    template = (
-        "{% for m in messages %}<|im_start|>{{ m['role'] }}\n"
-        "{% if m['content'] is string %}{{ m['content'] }}{% else %}"
-        "{% for c in m['content'] %}{% if c['type'] == 'image' %}"
-        "<|vision_start|><|image_pad|><|vision_end|>{% elif c['type'] == 'text' %}{{ c['text'] }}{% endif %}"
-        "{% endfor %}{% endif %}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
-    )
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Qwen2Tokenizer(vocab={c: i for i, c in enumerate(alphabet)}, merges=[])
-    names = ["im_start", "im_end", "vision_start", "vision_end", "image_pad", "video_pad"]
-    tokenizer.add_special_tokens({"additional_special_tokens": [f"<|{name}|>" for name in names]})
-    ids = {name: tokenizer.convert_tokens_to_ids(f"<|{name}|>") for name in names}
-    rope = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [4, 2, 2], "mrope_interleaved": True}
-    common = {"hidden_size": 32, "intermediate_size": 64}
-    config = Qwen3VLConfig(
-        text_config=common
-        | {"vocab_size": len(tokenizer), "num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 16}
-        | {"num_key_value_heads": 1, "rope_parameters": rope},
-        vision_config=common
-        | {"depth": 2, "num_heads": 2, "out_hidden_size": 32, "patch_size": 16}
-        | {"num_position_embeddings": 16, "deepstack_visual_indexes": [0]},
-        image_token_id=ids["image_pad"],
-        video_token_id=ids["video_pad"],
-        vision_start_token_id=ids["vision_start"],
-        vision_end_token_id=ids["vision_end"],
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        Qwen3VLModel(config).save_pretrained(base)
-    Qwen3VLProcessor(
-        image_processor=Qwen2VLImageProcessor(
-            patch_size=16, merge_size=2, size={"shortest_edge": 1024, "longest_edge": 4096}
-        ),
-        tokenizer=tokenizer,
-        video_processor=Qwen3VLVideoProcessor(patch_size=16, merge_size=2),
-        chat_template=template,
-    ).save_pretrained(base)
-    modules = [Transformer(str(base)), Pooling(32, pooling_mode="lasttoken")]
-    SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(folder))
-    return folder
+    return tiny_qwen_maker(tmp_path_factory.mktemp("vision-language model"))
