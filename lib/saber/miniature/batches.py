@@ -15,9 +15,9 @@ from saber.miniature import language
 from saber.training_scenes import Format, Scenes, aligned_batch, render_scenes
 from saber.vocabulary import load_vocabulary
 
-# One label for each image token. A full scene's objects are little larger than a token: with a larger least
-# share half of them would have none.
-VIEW = Format(192, 32, min_share=0.12)
+# One label for each image token. A full scene's objects are little larger than a token: where each object
+# needs a token of its own, a small share must do. To learn names, tokens that are mostly covered are better.
+VIEW, COVERED = Format(192, 32, min_share=0.12), Format(192, 32, min_share=0.35)
 OWN = 99_991  # ends the key of a batch's own draws; those of its scenes end in their number
 # Aligned scenes, cells a side and objects: large ones cover four image tokens each, small ones are as large
 # as in scenes of ten objects.
@@ -46,12 +46,12 @@ def names(scenes: Scenes, row: int) -> language.Pairs:
 
 def dense_batch(size: int, progress: float, aligned: float, key: tuple[int, ...]) -> Scenes:
     """Large objects in their cells, then small ones too and ever more out of place, then real scenes."""
-    vocabulary, rng = load_vocabulary("known"), np.random.default_rng((*key, OWN))
+    vocabulary, rng = load_vocabulary("known"), np.random.default_rng(key)
     if progress < aligned:
         moved = max(0.0, progress / aligned - STILL) / (1 - STILL)
         grid, n_objects = SMALL if moved and rng.random() < 0.7 else LARGE
-        return aligned_batch(vocabulary, VIEW, size, n_objects, grid, 0.04 + 0.46 * moved, key)
-    return render_scenes(vocabulary, VIEW, draw_count(DENSE_COUNTS, rng), key, range(size))
+        return aligned_batch(vocabulary, COVERED, size, n_objects, grid, 0.04 + 0.46 * moved, key)
+    return render_scenes(vocabulary, COVERED, draw_count(DENSE_COUNTS, rng), key, range(size))
 
 
 @dataclass(frozen=True)

@@ -59,21 +59,22 @@ class Recipe:
     stages: tuple[Stage, ...] = (
         Stage("dense", 5000, 10, 1.5e-3),
         Stage("generative", 700, 16, 1e-3),
-        Stage("contrastive", 250, 32, 1e-3),
+        Stage("contrastive", 150, 32, 1e-3),
     )
     aligned: float = 0.45
     tags: tuple[str, ...] = ("text", "image")
     noise: float = 0.9
-    frozen_layers: int = 3
+    frozen_layers: int = 0
 
 
 CONTROLS = {
     "none": {},
-    "contrastive-only": {"skip": "generative", "frozen_layers": 0},
+    "contrastive-only": {"skip": "generative"},
     "text-tags": {"tags": ("text",)},
     "image-tags": {"tags": ("image",)},
     "no-tags": {"tags": ()},
     "clean-captions": {"noise": 0.0},
+    "frozen-layers": {"frozen_layers": 3},
 }
 
 
