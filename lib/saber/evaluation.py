@@ -12,6 +12,7 @@ import pandas as pd
 from saber.embedders import ModelUnavailable, load_embedder, load_registry
 from saber.embedders.chance import expected_ap, expected_mcq_credit
 from saber.items import PAIRINGS, Benchmark
+from saber.machine import all_cores
 from saber.metrics.compare import compare_all
 from saber.metrics.containment import containment_positives
 from saber.metrics.mcq import mcq_credit, question_scores, tied_questions
@@ -55,7 +56,8 @@ def embed_models(
         try:
             embedder = load_embedder(name, device, registry)
             sizes = min([batch_size, *registry[name].batch_size.values()])
-            embeddings[name] = embed_benchmark(embedder, benchmark, store, batch_size=sizes)
+            with all_cores():
+                embeddings[name] = embed_benchmark(embedder, benchmark, store, batch_size=sizes)
         except ModelUnavailable as error:
             unavailable[name] = str(error)
     return embeddings, unavailable
