@@ -1,6 +1,8 @@
 """One progress bar for whatever takes long."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tqdm.auto import tqdm
 
@@ -13,3 +15,17 @@ def progress_bar(total: int, label: str, unit: str, show: bool = True) -> tqdm:
     """
     hidden = not show or bool(os.environ.get("TQDM_DISABLE"))
     return tqdm(total=total, desc=label, unit=unit, leave=False, disable=True if hidden else None)
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Without the bars of transformers, which a saved notebook would keep ("Loading weights" and others)."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

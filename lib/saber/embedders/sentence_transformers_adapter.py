@@ -25,6 +25,7 @@ from saber.embedders.content import (
 from saber.embedders.device import resolve_device
 from saber.embedders.registry import ModelEntry
 from saber.embedders.vectors import fingerprint, major_versions, unit_rows
+from saber.progress import quiet_transformers
 
 VERSION = 2  # raise it when a change of this module may change a vector
 _DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
@@ -36,26 +37,22 @@ def open_model(folder: Path, device: str = "auto", dtype: str = "fp32"):
     device: auto, cpu, cuda, mps; dtype: fp32, bf16, fp16. Nothing is fetched.
     """
     from sentence_transformers import SentenceTransformer
-    from transformers.utils import logging
 
     from saber.embedders.vision_attention import batch_vision_attention
 
-    # "Loading weights" and a word on the default prompt would be saved in every notebook
-    shown, library = logging.is_progress_bar_enabled(), getLogger("sentence_transformers")
+    library = getLogger("sentence_transformers")
     level = library.level
-    logging.disable_progress_bar()
-    library.setLevel("ERROR")
+    library.setLevel("ERROR")  # its word on the default prompt would be saved in every notebook
     try:
-        model = SentenceTransformer(
-            str(folder),
-            device=resolve_device(device),
-            local_files_only=True,
-            model_kwargs={"dtype": _DTYPES[dtype]},
-        )
+        with quiet_transformers():
+            model = SentenceTransformer(
+                str(folder),
+                device=resolve_device(device),
+                local_files_only=True,
+                model_kwargs={"dtype": _DTYPES[dtype]},
+            )
     finally:
         library.setLevel(level)
-        if shown:
-            logging.enable_progress_bar()
     batch_vision_attention(model)
     return model.eval()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from saber.finetune.lora import lora_layers
+from saber.progress import quiet_transformers
 
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
 
@@ -43,7 +44,8 @@ def save_merged(model, folder: Path, dtype: str = "float16") -> Path:
     beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         new, old = beside / "new", beside / "old"
-        _save(merged, new)
+        with quiet_transformers():
+            merged.save_pretrained(str(new), create_model_card=False)
         if folder.exists():
             folder.rename(old)
         try:
@@ -55,15 +57,3 @@ def save_merged(model, folder: Path, dtype: str = "float16") -> Path:
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return folder
-
-
-def _save(model, folder: Path) -> None:
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()  # "Writing model shards" would be saved in every notebook
-    try:
-        model.save_pretrained(str(folder), create_model_card=False)
-    finally:
-        if shown:
-            logging.enable_progress_bar()

@@ -157,12 +157,9 @@ def save_model(model: Qwen3VLModel, tokenizer: PreTrainedTokenizerFast, folder: 
     from sentence_transformers.sentence_transformer.modules import Pooling
 
     folder = Path(folder)
-    plain = folder.with_name(
-        folder.name + "-plain"
-    )  # what transformers saves; sentence-transformers adds to it
-    half = Qwen3VLModel(model.config).to(torch.float16)
-    half.load_state_dict(model.state_dict())
-    half.save_pretrained(plain)
+    # what transformers saves; sentence-transformers adds to it, and takes the weights as fp16
+    plain = folder.with_name(folder.name + "-plain")
+    model.save_pretrained(plain)
     make_processor(tokenizer).save_pretrained(plain)
     transformer = Transformer(
         str(plain),

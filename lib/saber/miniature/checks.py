@@ -1,5 +1,7 @@
 """A first look at a miniature: binding of trained and of held-out pairs, and plain retrieval."""
 
+from functools import lru_cache
+
 import numpy as np
 import pandas as pd
 from PIL import Image
@@ -29,13 +31,9 @@ def check_miniature(
     """
     rows = []
     for part in PARTS:
-        benchmark = make_questions(part, seed, questions_per_count)
-        items = [benchmark.items[i] for q in benchmark.questions for i in (q.query, *q.candidates)]
-        vectors = {
-            "text": _encode(model, [item.text for item in items], batch_size),
-            "image": _encode(model, [_picture(item) for item in items], batch_size),
-        }
-        vectors = {k: v.reshape(len(benchmark.questions), 5, -1) for k, v in vectors.items()}
+        inputs = _questions(part, seed, questions_per_count)
+        vectors = {k: _encode(model, given, batch_size) for k, given in inputs.items()}
+        vectors = {k: v.reshape(len(v) // 5, 5, -1) for k, v in vectors.items()}
         for pairing, (query, candidate) in PAIRINGS.items():
             credit = mcq_credit(question_scores(vectors[query][:, 0], vectors[candidate][:, 1:]))
             rows.append((f"{part} pairs", pairing, credit))
@@ -49,20 +47,34 @@ def _row(measure: str, pairing: str, credit: np.ndarray) -> dict:
     return {"measure": measure, "pairing": pairing, "n": len(credit)} | {k: 100 * v for k, v in share.items()}
 
 
-def _random_scenes(model, seed: int, n: int, batch_size: int):
-    """Hits of each query at the first place, by pairing: captions in two orders, images in two layouts."""
+# Several models are looked at one after another: their questions and scenes are drawn once.
+@lru_cache(maxsize=len(PARTS))
+def _questions(part: str, seed: int, questions_per_count: int) -> dict[str, list]:
+    """Texts and images of a part: of each question the query and its four candidates."""
+    benchmark = make_questions(part, seed, questions_per_count)
+    items = [benchmark.items[i] for q in benchmark.questions for i in (q.query, *q.candidates)]
+    return {"text": [item.text for item in items], "image": [_picture(item) for item in items]}
+
+
+@lru_cache(maxsize=1)
+def _scenes(seed: int, n: int) -> dict[tuple[str, int], list]:
+    """Random scenes: captions in two orders, images in two layouts."""
     scenes = render_scenes(
         load_vocabulary("known"), VIEW, RANDOM_SCENE_OBJECTS, (seed,), range(n), allow_held_out=True, views=2
     )
     rng = np.random.default_rng(seed)
     pairs = [names(scenes, 2 * i) for i in range(n)]
-    inputs = {
+    return {
         ("text", 0): [caption(p) for p in pairs],
         ("text", 1): [caption(language.shuffled(p, rng)) for p in pairs],
         ("image", 0): [{"image": Image.fromarray(x)} for x in scenes.images[::2]],
         ("image", 1): [{"image": Image.fromarray(x)} for x in scenes.images[1::2]],
     }
-    vectors = {key: _encode(model, given, batch_size) for key, given in inputs.items()}
+
+
+def _random_scenes(model, seed: int, n: int, batch_size: int):
+    """Hits of each query at the first place, by pairing."""
+    vectors = {key: _encode(model, given, batch_size) for key, given in _scenes(seed, n).items()}
     for pairing, (query, candidate) in PAIRINGS.items():
         scores = vectors[query, 0] @ vectors[candidate, 1].T
         yield pairing, (scores.argmax(1) == np.arange(n)).astype(float)

@@ -27,15 +27,15 @@ class Losses(torch.nn.Module):
 
     def __init__(self, network: Network, inverse_temperature: float = 6.0):
         super().__init__()
-        self.__dict__["network"] = network  # not a submodule: its parameters are trained on their own
+        self.network = network  # no module: a checkpoint holds its parameters apart
         self.dense_scale = torch.nn.Parameter(torch.tensor(2.0))
         self.tag_scale = torch.nn.Parameter(torch.tensor(0.0))
         self.temperature = torch.nn.Parameter(torch.tensor(float(np.log(inverse_temperature))))
         known, words = load_vocabulary("known"), language.load_language()
-        self.__dict__["seen"] = [self._ids(x.name for x in g) for g in (known.attributes, known.objects)]
+        self.seen = [self._ids(x.name for x in g) for g in (known.attributes, known.objects)]
         every = (words.all_attributes(), words.all_objects())
-        self.__dict__["every"] = [self._ids(names) for names in every]
-        self.__dict__["place"] = [{int(t): i for i, t in enumerate(ids)} for ids in self.__dict__["every"]]
+        self.every = [self._ids(names) for names in every]
+        self.place = [{int(t): i for i, t in enumerate(ids)} for ids in self.every]
 
     def _ids(self, names) -> torch.Tensor:
         return torch.tensor(self.network.tokenizer.convert_tokens_to_ids(list(names)))
@@ -70,7 +70,7 @@ class Losses(torch.nn.Module):
         return loss, figures
 
     def generative(
-        self, batch: Generative, tags: Sequence[str] = ("text", "image"), frozen: bool = True
+        self, batch: Generative, tags: Sequence[str] = ("text", "image")
     ) -> tuple[torch.Tensor, dict]:
         """Writing after images and texts, with tags in the named modalities."""
         network, figures = self.network, {}
@@ -80,7 +80,7 @@ class Losses(torch.nn.Module):
             lambda _m, _i, out: kept.append(out if torch.is_tensor(out) else out[0])
         )
         try:
-            image_loss = self._write_images(batch, frozen, figures)
+            image_loss = self._write_images(batch, figures)
             text_loss, ids = self._write_texts(batch, figures)
         finally:
             hook.remove()
@@ -98,9 +98,9 @@ class Losses(torch.nn.Module):
                 figures |= {f"{modality} tag attr": right[0], f"{modality} tag obj": right[1]}
         return loss, figures
 
-    def _write_images(self, batch: Generative, frozen: bool, figures: dict) -> torch.Tensor:
+    def _write_images(self, batch: Generative, figures: dict) -> torch.Tensor:
         network, prompt = self.network, self.network.describe
-        features = network.visual(patches(batch.scenes.images), frozen)
+        features = network.visual(patches(batch.scenes.images), frozen=True)
         targets = self._targets(batch.image_targets)
         states, ids = network.image_states(features, prompt, targets)
         start = ids.shape[1] - max(map(len, targets))
